@@ -180,7 +180,7 @@ let package = Package(
             dependencies: [
                 "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth",
                 "NetworkCore", "HTTP2",
-                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes", "Cryptography",
             ],
             swiftSettings: strict
         ),

@@ -2,7 +2,7 @@ import Bytes
 import HTTPMessage
 
 /// A time as fields have it (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
-enum HTTPDate {
+package enum HTTPDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
 
     /// Writes a time, in seconds since 1970.
@@ -24,6 +24,13 @@ enum HTTPDate {
         output.append(UInt8(ascii: ":"))
         append(second % 60, to: output)
         output.append(" GMT")
+    }
+
+    /// A time as text, in seconds since 1970.
+    package static func text(_ seconds: UInt64) -> String {
+        let output = OutputBuffer(capacity: 32)
+        append(seconds, to: output)
+        return String(decoding: output.span.array, as: UTF8.self)
     }
 
     private static func append(_ number: Int, to output: OutputBuffer) {

@@ -36,6 +36,7 @@ import Testing
         "ProxyDaemon": [
             "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth", "NetworkCore",
             "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            "Cryptography",
         ],
         "netproxy": [
             "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",

@@ -36,6 +36,7 @@ import cases_recipes  # noqa: F401
 import cases_refusals  # noqa: F401
 import cases_routing  # noqa: F401
 import cases_sdks  # noqa: F401
+import cases_signed  # noqa: F401
 import cases_strict  # noqa: F401
 import cases_tls  # noqa: F401
 import cases_tokens  # noqa: F401

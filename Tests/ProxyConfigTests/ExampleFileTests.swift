@@ -16,7 +16,7 @@ import Testing
             configuration.channels.map(\.name) == [
                 "orders", "billing", "reports", "mail", "calendar", "drive", "failover-keys",
                 "ledger", "warehouse", "search",
-                "meetings", "maps", "chat", "weather", "storage", "samples",
+                "code", "meetings", "maps", "chat", "weather", "storage", "push", "pay", "samples",
             ]
         )
         #expect(configuration.channels[0].log.subsystem == "com.example.orders")
@@ -49,6 +49,7 @@ import Testing
         let (shown, plain) = (example.channels[0], minimal.channels[0])
         #expect(shown.match == plain.match && shown.host == plain.host)
         #expect(shown.rewrite == plain.rewrite)
+        #expect(shown.rate == plain.rate)
         #expect(shown.log.query == plain.log.query)
         #expect(shown.log.headers == plain.log.headers)
         #expect(shown.trace == plain.trace)

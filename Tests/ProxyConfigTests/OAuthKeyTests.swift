@@ -1,3 +1,4 @@
+import HTTPMessage
 import ProxyConfig
 import Testing
 
@@ -132,6 +133,69 @@ import Testing
         )
         #expect(settings.clientAuthentication == OAuthSettings.ClientAuthentication.none)
         #expect(settings.assertion?.signer == .serviceAccount(.file("/account.json")))
+    }
+
+    private static let app = "grant: github_app, client_id: Iv1, client_key: { key: 'file:/k' }"
+
+    @Test func `an installation has GitHub's own endpoint, and may be limited`() throws {
+        let plain = try settings("\(Self.app), installation: 77")
+        #expect(plain.clientAuthentication == .privateKeyJWT)
+        #expect(plain.clientKey?.key == .file("/k"))
+        #expect(
+            plain.tokenURL.map { "\($0.origin)\($0.target)" }
+                == "https://api.github.com/app/installations/77/access_tokens"
+        )
+        #expect(plain.installation == .init(id: "77", repositories: [], permissions: []))
+        let limited = try settings(
+            "\(Self.app), installation: '77', repositories: [a, b.c], "
+                + "permissions: { contents: read, issues: write }, token_url: https://ghe.example/t"
+        )
+        #expect(limited.tokenURL?.origin.host == "ghe.example")
+        #expect(limited.installation?.repositories == ["a", "b.c"])
+        #expect(
+            limited.installation?.permissions == [
+                .init(name: "contents", access: .read), .init(name: "issues", access: .write),
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        ("", "installation: required for the grant github_app"),
+        ("installation: x1", "installation: expected the number of an installation"),
+        (
+            "installation: 1, repositories: [a/b]",
+            "repositories[0]: expected the name of a repository"
+        ),
+        ("installation: 1, permissions: [a]", "permissions: expected a map"),
+        (
+            "installation: 1, permissions: { a: all }",
+            "permissions.a: expected read, write or admin"
+        ),
+        ("installation: 1, scopes: [a]", "scopes: the grant github_app does not use scopes"),
+        ("installation: 1, client_auth: basic", "client_auth: the grant github_app does not use"),
+        ("installation: 1, issuer: https://i", "issuer: the grant github_app does not use issuer"),
+    ])
+    func `an installation is checked`(more: String, expected: String) {
+        let comma = more.isEmpty ? "" : ", "
+        let lines = errors(inChannel: "auth: { oauth: { \(Self.app)\(comma)\(more) } }")
+        #expect(lines.count == 1 && lines[0].contains("auth.oauth.\(expected)"), "\(lines)")
+        let other = errors(
+            inChannel: "auth: { oauth: { \(base), client_auth: none, installation: 1 } }"
+        )
+        #expect(other.count == 1 && other[0].contains("used only by the grant github_app"))
+    }
+
+    @Test func `an installation that channels share is limited where it is`() {
+        let found = errors(
+            in: """
+                identities: { app: { oauth: { \(Self.app), installation: 7 } } }
+                channels:
+                  a: { upstream: 'https://a.example', auth: { identity: app, scopes: [a] } }
+                """
+        )
+        #expect(
+            found.count == 1 && found[0].contains("auth.scopes: the identity app has the grant")
+        )
     }
 
     @Test func `a token exchange has default token types`() throws {

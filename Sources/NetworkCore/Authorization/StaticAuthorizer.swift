@@ -2,7 +2,7 @@
 ///
 /// A 401 to it is passed on to the app: there is nothing to renew, so nothing is replayed.
 public struct StaticAuthorizer: Authorizing {
-    /// `bearer`, `basic` or `header`.
+    /// `bearer`, `basic`, `header` or `hmac`.
     public let kind: String
     private let credential: Credential
 
@@ -59,6 +59,23 @@ public struct StaticAuthorizer: Authorizing {
         _ value: Secret
     ) throws(NetworkError) -> StaticAuthorizer {
         try StaticAuthorizer(kind: "header", Credential(name, value))
+    }
+
+    /// A signature over each request as a whole.
+    ///
+    /// - Parameters:
+    ///   - signer: signs.
+    ///   - name: the field that the signature stands in, if it is in one.
+    ///   - key: what it signs with.
+    package init(signing signer: any RequestSigning, named name: HTTPFieldName?, key: Secret) {
+        kind = "hmac"
+        credential = Credential(
+            signing: signer,
+            named: name ?? .authorization,
+            secrets: [key],
+            generation: nil,
+            issuedAt: nil
+        )
     }
 
     /// The field the credential stands in.

@@ -51,6 +51,8 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
     @_spi(Proxying) case noChannel = "no_channel"
+    /// The client has sent more requests than the channel takes.
+    @_spi(Proxying) case rateLimited = "rate_limited"
     /// The head of a request took too long to arrive.
     @_spi(Proxying) case requestHeadTimeout = "request_head_timeout"
     /// The content of a request arrived too slowly.

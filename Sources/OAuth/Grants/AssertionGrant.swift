@@ -66,7 +66,10 @@ public struct AssertionGrant: GrantProviding {
             type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
             parameters: scope == .form ? [FormParameter("scope", scopes)] : [],
             secretParameters: [
-                TokenGrant.SecretParameter("assertion", try assertion.presentable(at: now))
+                TokenGrant.SecretParameter(
+                    TokenGrant.assertionName,
+                    try assertion.presentable(at: now)
+                )
             ]
         )
     }

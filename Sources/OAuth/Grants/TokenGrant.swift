@@ -10,6 +10,11 @@ public struct TokenGrant: Sendable {
     public let secretParameters: [SecretParameter]
     /// Why a token is requested; passed to a helper program, not to an endpoint.
     public internal(set) var reason = OAuthEvent.Reason.initial
+    /// The JSON that is sent in place of a form; the assertion is then the request's own bearer token, and
+    /// the answer is GitHub's.
+    var json: String?
+    /// The name of the parameter that carries an assertion.
+    static let assertionName = "assertion"
     /// Whether it serves one presentation only, as an assertion does: if the server asks for a nonce, a
     /// new grant is made instead of presenting this one again.
     var isMadeAnew = false

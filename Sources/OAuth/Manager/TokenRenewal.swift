@@ -350,13 +350,15 @@ struct TokenRenewal {
     /// Whether a refusal goes away when what was signed is signed again: with the nonce that came, or with
     /// the server's time, which has just been learned.
     private func isOutOfDate(_ grant: TokenGrant, _ failure: TokenFailure) -> Bool {
-        guard !failure.mayBeSpent, failure.serverError != nil else { return false }
+        guard !failure.mayBeSpent, failure.serverError != nil || grant.json != nil else {
+            return false
+        }
         if grant.isMadeAnew, configuration.proof != nil,
             ProofOfPossession.isAtFault(failure.serverError)
         {
             return true
         }
-        let isAssertion = grant.secretParameters.contains { $0.name == "assertion" }
+        let isAssertion = grant.secretParameters.contains { $0.name == TokenGrant.assertionName }
         let isSigned = isAssertion || configuration.clientAuthentication == .privateKeyJWT
         let isRefused =
             failure.kind == .configuration || (failure.kind == .invalidGrant && isAssertion)

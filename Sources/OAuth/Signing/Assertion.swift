@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import NetworkCore
 
 /// The content of a signed JWT (RFC 7523): a client assertion or an assertion grant.
@@ -80,11 +79,6 @@ public struct Assertion: Sendable {
             scope: scope
         )
         let header = Header(alg: key.algorithm.rawValue, kid: key.id)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let input =
-            try Base64URL.encode(encoder.encode(header)) + "."
-            + Base64URL.encode(encoder.encode(claims))
-        return Secret(input + "." + Base64URL.encode(try key.signature(of: Array(input.utf8))))
+        return try key.compactForm(of: header, claims)
     }
 }

@@ -19,6 +19,28 @@ struct ClientRequest {
         _ parameters: [FormParameter],
         to endpoint: ServerEndpoint
     ) throws(TokenFailure) -> Request {
+        try check(endpoint)
+        var headers = headers(of: "application/x-www-form-urlencoded")
+        var form = parameters
+        try identify(&form, &headers)
+        return request(to: endpoint, headers, FormEncoding.encode(form))
+    }
+
+    /// Returns the request that presents a grant as JSON, with the assertion as its bearer token.
+    func post(
+        json: String,
+        bearing assertion: Secret?,
+        to endpoint: ServerEndpoint
+    ) throws(TokenFailure) -> Request {
+        try check(endpoint)
+        var headers = headers(of: "application/json")
+        if let assertion {
+            headers.append(.authorization, validated: "Bearer \(assertion.reveal())")
+        }
+        return request(to: endpoint, headers, json)
+    }
+
+    private func check(_ endpoint: ServerEndpoint) throws(TokenFailure) {
         guard endpoint.malformed == nil else {
             throw TokenFailure(
                 .configuration,
@@ -32,20 +54,29 @@ struct ClientRequest {
                     "the token endpoint \(endpoint.origin) is not https; secrets are not sent to it"
             )
         }
-        var headers: HTTPHeaders = [
-            .contentType: "application/x-www-form-urlencoded", .accept: "application/json",
+    }
+
+    private func headers(of mediaType: String) -> HTTPHeaders {
+        [
+            .contentType: mediaType, .accept: "application/json",
             // RFC 9110 §12.5.3: without it any coding is acceptable, and none is decoded here.
             .acceptEncoding: "identity",
         ]
-        var form = parameters
-        try identify(&form, &headers)
+    }
+
+    private func request(
+        to endpoint: ServerEndpoint,
+        _ headers: HTTPHeaders,
+        _ content: String
+    ) -> Request {
+        var headers = headers
         for field in configuration.requestFields { headers.set(field) }
         return Request(
             method: .post,
             origin: endpoint.origin,
             target: endpoint.target,
             headers: headers,
-            body: .bytes(ByteSlice(FormEncoding.encode(form)))
+            body: .bytes(ByteSlice(content))
         )
     }
 
@@ -84,17 +115,8 @@ struct ClientRequest {
 
     /// Returns an assertion for this request alone: its `jti` is never used again (RFC 7523 §3).
     private func assertion() throws(TokenFailure) -> Secret {
-        let key: SigningKey?
-        do throws(SigningKeyError) {
-            key = try configuration.presentedKey()
-        } catch {
-            throw TokenFailure(.configuration, detail: "client_key: \(error)")
-        }
-        guard let key else {
-            throw TokenFailure(.configuration, detail: "private_key_jwt needs a key to sign with")
-        }
         let assertion = Assertion(
-            key: key,
+            key: try configuration.signingKey(),
             issuer: configuration.clientID,
             subject: configuration.clientID,
             audience: configuration.clientAssertionAudience ?? configuration.issuer
@@ -108,6 +130,24 @@ struct ClientRequest {
             .authorization,
             validated: "Basic \(Data(pair.utf8).base64EncodedString())"
         )
+    }
+}
+
+extension OAuthConfiguration {
+    /// The key that the client signs with.
+    ///
+    /// - Throws: `TokenFailure` without one that can be used.
+    func signingKey() throws(TokenFailure) -> SigningKey {
+        let key: SigningKey?
+        do throws(SigningKeyError) {
+            key = try presentedKey()
+        } catch {
+            throw TokenFailure(.configuration, detail: "client_key: \(error)")
+        }
+        guard let key else {
+            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
+        }
+        return key
     }
 }
 
@@ -140,6 +180,10 @@ enum TokenRequest {
         form += grant.secretParameters.map { FormParameter($0.name, $0.value.reveal()) }
         form += configuration.targets
         let endpoint = configuration.tokenEndpoint
+        if let json = grant.json {
+            return try ClientRequest(configuration, at: now)
+                .post(json: json, bearing: grant.secretParameters.first?.value, to: endpoint)
+        }
         var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
         if let proof = configuration.proof { try request.prove(with: proof) }
         return request

@@ -64,7 +64,7 @@ struct ProviderWords {
         for name in Self.members {
             guard let text = members[name]?.shown else { continue }
             // The status of the response is known.
-            if name == "status" || name == "code", case .number(let number)? = members[name],
+            if name == "status" || name == "code", let number = Int(text),
                 (100..<600).contains(number)
             {
                 continue

@@ -21,7 +21,10 @@ struct TokenAnswer {
     ) {
         status = response.status
         headers = response.headers
-        document = TokenDocument.parse(body, response.headers)
+        document =
+            grant.json == nil
+            ? TokenDocument.parse(body, response.headers)
+            : TokenDocument(installation: body, response.headers, at: receivedAt)
         let hasToken = document?.accessToken != nil || document?.idToken != nil
         words = hasToken && document?.error == nil ? nil : ProviderWords(body, response.headers)
         self.grant = grant
@@ -125,8 +128,26 @@ struct TokenAnswer {
         if status.kind == .redirection {
             return failure(.configuration, "answered \(status); redirects are not followed")
         }
+        if grant.json != nil, status.kind == .clientError { return installationRefusal() }
         if let words, status.kind == .clientError { return ownRefusal(words) }
         return gatewayFault("answered \(status) without an OAuth error; check token_url")
+    }
+
+    /// Returns the failure that GitHub means: it says with the status what is wrong.
+    private func installationRefusal() -> TokenFailure {
+        switch status.rawValue {
+        // Beyond a limit on requests.
+        case 403 where headers.contains(HTTPFieldName.retryAfter):
+            failure(.transient, "answered \(status)")
+        case 401:
+            failure(.configuration, "does not accept the app's key: check client_id and client_key")
+        case 404:
+            failure(
+                .configuration,
+                "knows no such installation of the app: check installation, or install it again"
+            )
+        default: failure(.configuration, "refused the request with \(status)")
+        }
     }
 
     /// Returns the failure that a provider describes in its own way.

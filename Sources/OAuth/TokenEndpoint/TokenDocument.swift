@@ -49,6 +49,8 @@ struct TokenDocument: Decodable {
         }
     }
 
+    private init() {}
+
     private init(_ members: KeyedDecodingContainer<Key>) {
         accessToken = members.text(.accessToken)
         idToken = members.text(.idToken)
@@ -102,6 +104,16 @@ struct TokenDocument: Decodable {
 }
 
 extension TokenDocument {
+    /// Reads GitHub's answer to a request for an installation's token; without a token, it says nothing.
+    init(installation body: ByteSlice, _ headers: HTTPHeaders, at now: UnixTime) {
+        self.init()
+        guard let answer = InstallationToken.parse(body, headers) else { return }
+        accessToken = answer.token
+        expiresIn =
+            answer.lifetime(since: headers[.date].flatMap { RetryAfter.date($0) } ?? now)?
+            .seconds
+    }
+
     /// How long the ID token is valid, by its own claims; `nil` if they cannot be read.
     ///
     /// `expires_in` is about the access token (OpenID Connect Core §3.1.3.3). By the difference of the two

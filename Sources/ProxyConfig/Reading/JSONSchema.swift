@@ -45,6 +45,7 @@ package enum JSONSchema {
     private static func value(_ rule: KeyRule) -> JSONValue {
         switch rule {
         case .text, .opaque: .object([("type", .texts(["string", "number", "boolean", "null"]))])
+        case .value: .literal("true")
         case .flag: choices(["true", "false", "off"])
         case .duration: reference("duration")
         case .size: reference("size")

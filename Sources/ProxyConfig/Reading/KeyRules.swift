@@ -16,6 +16,8 @@ indirect enum KeyRule {
     case map(any RuledKey.Type)
     /// A map whose keys are names that the user chooses.
     case named(KeyRule)
+    /// Any value, which is not a credential.
+    case value
     /// Maps of these keys, under names that the user chooses: channels and identities.
     case records(any RuledKey.Type)
 
@@ -120,6 +122,7 @@ extension ChannelKey: RuledKey {
         case .tls: .map(TLSKey.self)
         case .access: .map(ChannelAccessKey.self)
         case .rewrite: .either([.flag, .map(RewriteKey.self)])
+        case .rate: .either([.map(RateKey.self), .off])
         case .proxy: .either([.url, .map(ProxyKey.self), .off])
         case .stub: .list(.map(AnswerKey.self))
         case .exec: .named(.choice(of: ChannelConfiguration.ExecVariable.Value.self))
@@ -129,6 +132,25 @@ extension ChannelKey: RuledKey {
 
 extension RewriteKey: RuledKey {
     var rule: KeyRule { .flag }
+}
+
+extension RateKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .requests, .burst: .number(1...1_000_000)
+        case .per: .duration
+        case .eachKey: .either([.map(EachKeyKey.self), .off])
+        }
+    }
+}
+
+extension EachKeyKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .requests, .burst: .number(1...1_000_000)
+        case .per: .duration
+        }
+    }
 }
 
 extension AnswerKey: RuledKey {
@@ -186,6 +208,8 @@ extension AuthenticationKey: RuledKey {
         case .header: .map(HeaderCredentialKey.self)
         case .exec: .list(.opaque)
         case .aws: .map(AWSKey.self)
+        case .jwt: .map(JWTKey.self)
+        case .hmac: .map(HMACKey.self)
         case .name, .audience: .text
         case .identity, .scopes, .resource: .list(.text)
         case .prefix: .opaque
@@ -212,7 +236,10 @@ extension OAuthKey: RuledKey {
         case .grant: .choice(of: OAuthSettings.Grant.self)
         case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL: .url
         case .scopes, .resource: .list(.text)
-        case .audience, .grantType, .redirectURI, .clientID: .text
+        case .audience, .grantType, .redirectURI, .clientID, .installation: .text
+        case .repositories: .list(.text)
+        case .permissions:
+            .named(.choice(of: OAuthSettings.Installation.Permission.Access.self))
         case .parameters, .authorizationParameters, .tokenHeaders: .named(.opaque)
         case .assertion: .map(AssertionKey.self)
         case .exchange: .map(TokenExchangeKey.self)
@@ -294,6 +321,18 @@ extension AWSKey: RuledKey {
     }
 }
 
+extension JWTKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .key: .secret
+        case .algorithm: .choice(of: JWTSettings.Algorithm.self)
+        case .id, .type: .text
+        case .claims: .named(.value)
+        case .lifetime: .duration
+        }
+    }
+}
+
 extension AWSRoleKey: RuledKey {
     var rule: KeyRule {
         switch self {
@@ -301,6 +340,20 @@ extension AWSRoleKey: RuledKey {
         case .duration: .duration
         case .webIdentityToken: .secret
         case .url: .url
+        }
+    }
+}
+
+extension HMACKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .key: .secret
+        case .keyEncoding: .choice(of: HMACSettings.KeyEncoding.self)
+        case .algorithm: .choice(of: HMACSettings.Algorithm.self)
+        case .encoding: .choice(of: HMACSettings.Encoding.self)
+        case .date: .choice(of: HMACSettings.DateForm.self)
+        case .message: .opaque
+        case .fields: .named(.opaque)
         }
     }
 }

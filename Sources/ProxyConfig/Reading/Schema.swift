@@ -65,11 +65,24 @@ enum ChannelKey: String, SectionKey {
     static let example: String? = "{ upstream: https://api.example.com }"
 
     case upstream, http, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
-    case rewrite, proxy, stub, exec
+    case rewrite, rate, proxy, stub, exec
 }
 
 enum RewriteKey: String, SectionKey {
     case links, cookies
+}
+
+enum RateKey: String, SectionKey {
+    static let example: String? = "{ requests: 60, per: 1m }"
+
+    case requests, per, burst
+    case eachKey = "each_key"
+}
+
+enum EachKeyKey: String, SectionKey {
+    static let example: String? = "{ requests: 60, per: 1m }"
+
+    case requests, per, burst
 }
 
 enum AnswerKey: String, SectionKey {
@@ -93,7 +106,8 @@ enum HeadersKey: String, SectionKey {
 enum AuthenticationKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, aws, identity, scopes, audience, resource, name, prefix
+    case oauth, bearer, basic, header, exec, aws, jwt, hmac, identity, scopes, audience, resource
+    case name, prefix
     case location = "in"
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
@@ -108,7 +122,7 @@ enum AuthenticationKey: String, SectionKey {
 
     /// The kinds of credentials, of which a channel has at most one.
     static let kinds: [AuthenticationKey] = [
-        .oauth, .bearer, .basic, .header, .exec, .aws, .identity,
+        .oauth, .bearer, .basic, .header, .exec, .aws, .jwt, .hmac, .identity,
     ]
     /// Where it goes.
     static let places: [AuthenticationKey] = [.location, .name, .prefix]
@@ -120,14 +134,14 @@ enum AuthenticationKey: String, SectionKey {
 enum IdentityKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, aws, name, prefix, tls, users
+    case oauth, bearer, basic, header, exec, aws, jwt, hmac, name, prefix, tls, users
     case location = "in"
     case allowInsecure = "allow_insecure"
 
     static func objection(to key: String) -> String? {
         switch key {
         case "identity":
-            "an identity has its own credential: bearer, basic, header, exec, aws or oauth"
+            "an identity has its own credential: bearer, basic, header, exec, aws, jwt, hmac or oauth"
         case "scopes", "audience", "resource": "\(key) of an identity belongs into its oauth"
         case "on_client_credential": "on_client_credential belongs into the auth of a channel"
         default: nil
@@ -139,6 +153,7 @@ enum OAuthKey: String, SectionKey {
     static let example: String? = "{ issuer: https://login.example.com, client_id: app }"
 
     case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy, use
+    case installation, repositories, permissions
     case grantType = "grant_type"
     case tokenHeaders = "token_headers"
     case authorizationParameters = "authorization_parameters"
@@ -209,6 +224,19 @@ enum AWSRoleKey: String, SectionKey {
     case webIdentityToken = "web_identity_token"
 }
 
+enum JWTKey: String, SectionKey {
+    static let example: String? = #"{ key: "file:/path", claims: { iss: app } }"#
+
+    case key, algorithm, id, type, claims, lifetime
+}
+
+enum HMACKey: String, SectionKey {
+    static let example: String? = #"{ key: "file:/path", message: "{method}{target}{body}" }"#
+
+    case key, algorithm, message, encoding, fields, date
+    case keyEncoding = "key_encoding"
+}
+
 enum RetryKey: String, SectionKey {
     static let example: String? = "{ attempts: 2 }"
 
@@ -275,6 +303,8 @@ package enum ConfigurationSchema {
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
         + paths(AWSKey.self, under: "channels.*.auth.aws.")
         + paths(AWSRoleKey.self, under: "channels.*.auth.aws.role.")
+        + paths(JWTKey.self, under: "channels.*.auth.jwt.")
+        + paths(HMACKey.self, under: "channels.*.auth.hmac.")
         + paths(RetryKey.self, under: "channels.*.retry.")
         + paths(UnauthorizedKey.self, under: "channels.*.retry.unauthorized.")
         + paths(BackoffKey.self, under: "channels.*.retry.backoff.")
@@ -283,6 +313,8 @@ package enum ConfigurationSchema {
         + paths(TLSKey.self, under: "channels.*.tls.")
         + paths(ChannelAccessKey.self, under: "channels.*.access.")
         + paths(RewriteKey.self, under: "channels.*.rewrite.")
+        + paths(RateKey.self, under: "channels.*.rate.")
+        + paths(EachKeyKey.self, under: "channels.*.rate.each_key.")
         + paths(ProxyKey.self, under: "channels.*.proxy.")
         + paths(ProxyKey.self, under: "channels.*.auth.oauth.proxy.")
         + paths(AnswerKey.self, under: "channels.*.stub[*].")

@@ -44,7 +44,7 @@ extension KeyRule {
                 // A scalar where a map may be too is judged by the other rules.
                 if case .map = rule { false } else { rule.isPrivate }
             }
-        case .text, .flag, .duration, .size, .url, .path, .share, .number, .choice: false
+        case .text, .flag, .duration, .size, .url, .path, .share, .number, .choice, .value: false
         // In place of a map, anything may stand.
         case .map, .records: true
         }

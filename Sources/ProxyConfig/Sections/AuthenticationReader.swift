@@ -18,7 +18,7 @@ struct AuthenticationReader {
         let lacksKind = AuthenticationKey.kinds.allSatisfy(section.lacks)
         for key in details where lacksKind && section[key] != nil {
             section.reading.require(
-                "has no effect without a credential (bearer, basic, header, exec, aws, oauth or identity)",
+                "has no effect without a credential (bearer, basic, header, exec, aws, jwt, hmac, oauth or identity)",
                 at: section.place(of: key)
             )
         }
@@ -42,6 +42,12 @@ struct AuthenticationReader {
                     allowsInsecure: section[.allowInsecure]?.text == "true"
                 ).settings()
             )
+        case .jwt:
+            JWTReader(section: section.section(.jwt, JWTKey.self)).settings()
+                .map(Authentication.jwt) ?? .none
+        case .hmac:
+            HMACReader(section: section.section(.hmac, HMACKey.self)).settings()
+                .map(Authentication.hmac) ?? .none
         case .identity, .scopes, .audience, .resource, .onClientCredential, .allowInsecure,
             .location, .name, .prefix:
             .none
@@ -111,7 +117,13 @@ struct AuthenticationReader {
                 at: section.place(of: .location)
             )
             return nil
-        case .basic, .bearer, .oauth, .exec: break
+        case .hmac where location == .path:
+            section.reading.report(
+                "a signature does not go into the path that it signs; use header or query",
+                at: section.place(of: .location)
+            )
+            return nil
+        case .basic, .bearer, .oauth, .exec, .jwt, .hmac: break
         }
         let placement = placement()
         if case .oauth(let settings) = credential, settings.proofKey != nil,

@@ -39,6 +39,8 @@ struct ChannelReader {
             tls: tls,
             access: access(),
             rewrite: rewrite(),
+            rate: channel[.rate] == nil || channel.isOff(.rate)
+                ? nil : RateReader(section: channel.section(.rate, RateKey.self)).settings(),
             proxy: channel.proxy(.proxy),
             stub: stub(),
             exec: exec()
@@ -51,6 +53,7 @@ struct ChannelReader {
         checkVersions(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
         SignatureCheck(channel, authentication.section).check(configuration)
+        checkSignature(of: configuration)
         return configuration
     }
 
@@ -68,6 +71,26 @@ struct ChannelReader {
                 ? section.section(.oauth, OAuthKey.self).place(of: .proofKey)
                 : channel.place(of: .auth)
         )
+    }
+
+    /// A signature covers what is sent: to one upstream, with a host that is known.
+    private func checkSignature(of configuration: ChannelConfiguration) {
+        let signed = configuration.credentials.compactMap { credential -> HMACSettings? in
+            if case .hmac(let settings) = credential.authentication { settings } else { nil }
+        }
+        guard !signed.isEmpty else { return }
+        if configuration.upstreams.count > 1 {
+            reading.report(
+                "a signature covers the path that is sent, so a channel with auth.hmac has one upstream",
+                at: channel.place(of: .upstream)
+            )
+        }
+        if configuration.host == .app, signed.contains(where: { $0.uses(.host) }) {
+            reading.report(
+                "auth.hmac signs the Host that is sent, which cannot be the app's: use upstream or a name",
+                at: channel.place(of: .host)
+            )
+        }
     }
 
     /// A credential in the path has its place in every upstream's URL, and no other credential has.
@@ -321,7 +344,10 @@ struct ChannelReader {
 
     /// A rule for the credential's field would replace the credential, or be mistaken for the app's.
     private func checkRules(of configuration: ChannelConfiguration) {
-        let field = configuration.placement?.fieldName
+        var fields = configuration.placement?.fieldName.map { [$0] } ?? []
+        for case .hmac(let settings) in configuration.credentials.map(\.authentication) {
+            fields += settings.fields.map(\.name)
+        }
         var proof: String?
         if configuration.credentials.contains(where: { $0.oauth?.proofKey != nil }) {
             proof = "DPoP"
@@ -330,7 +356,7 @@ struct ChannelReader {
         for entry in [rules[.default], rules[.set], rules[.secret]].flatMap({ $0?.entries ?? [] })
         where !entry.value.isNull {
             let likeness = HTTPFieldName.likeness(of: entry.key)
-            if let field, likeness == HTTPFieldName.likeness(of: field) {
+            if let field = fields.first(where: { likeness == HTTPFieldName.likeness(of: $0) }) {
                 reading.report("auth sets \(field); remove this rule, or auth", at: entry.place)
             } else if let proof, likeness == HTTPFieldName.likeness(of: proof) {
                 reading.report(

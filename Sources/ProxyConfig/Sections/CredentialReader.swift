@@ -78,6 +78,16 @@ struct CredentialReader {
             }
             return credential
         }
+        guard settings.grant != .githubApp else {
+            for key in AuthenticationKey.narrowing where section[key] != nil {
+                reading.report(
+                    "the identity \(credential.name) has the grant github_app, which repositories and "
+                        + "permissions limit",
+                    at: section.place(of: key)
+                )
+            }
+            return credential
+        }
         if section[.scopes] != nil { settings.scopes = scopes(within: settings, credential.name) }
         if let audience = section.text(.audience) { settings.audience = audience }
         if section[.resource] != nil {
@@ -143,7 +153,7 @@ extension OAuthSettings.Grant {
     package var presentsRefreshTokens: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true
-        case .clientCredentials, .jwtBearer, .tokenExchange, .byName: false
+        case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName: false
         }
     }
 }

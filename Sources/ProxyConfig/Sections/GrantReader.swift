@@ -12,7 +12,11 @@ struct GrantReader {
         let section = oauth.section(.clientKey, ClientKeyKey.self)
         let (id, audience) = (section.text(.id), section.text(.audience))
         if section[.key] == nil { section.require(.key) }
-        if section[.audience] == nil, oauth.lacks(.issuer) {
+        let isApp = oauth[.grant]?.text == OAuthSettings.Grant.githubApp.rawValue
+        if isApp, let node = section[.audience] {
+            section.reading.report("the grant github_app does not use audience", at: node)
+        }
+        if section[.audience] == nil, oauth.lacks(.issuer), !isApp {
             section.require(.audience, "required if there is no issuer")
         }
         guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }

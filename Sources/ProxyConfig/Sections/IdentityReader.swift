@@ -35,7 +35,10 @@ struct IdentityReader {
         let reader = AuthenticationReader(section: Section(renaming: section))
         let authentication = reader.authentication()
         if AuthenticationKey.kinds.allSatisfy(reader.section.lacks) {
-            section.require(.oauth, "bearer, basic, header, exec, aws or oauth is required")
+            section.require(
+                .oauth,
+                "bearer, basic, header, exec, aws, jwt, hmac or oauth is required"
+            )
         }
         let tls = tls(of: section)
         if case .oauth(let settings) = authentication, settings.clientAuthentication == .tls,

@@ -7,17 +7,15 @@ struct OAuthReader {
 
     func settings() -> OAuthSettings? {
         let grant = grant()
-        // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional.
-        let authentication = section.choice(
-            .clientAuthentication,
-            default: grant == .jwtBearer ? OAuthSettings.ClientAuthentication.none : .basic
-        )
+        let authentication = authentication(for: grant)
+        let installation = InstallationReader(oauth: section).installation(for: grant)
         let grants = GrantReader(oauth: section)
         let proxy = section.proxy(.proxy)
         let settings = OAuthSettings(
             grant: grant,
             issuer: issuer(proxy),
-            tokenURL: endpoint(.tokenURL, proxy),
+            tokenURL: endpoint(.tokenURL, proxy)
+                ?? installation.flatMap(InstallationReader.url),
             authorizationURL: endpoint(.authorizationURL, proxy),
             deviceURL: endpoint(.deviceURL, proxy),
             revocationURL: endpoint(.revocationURL, proxy),
@@ -43,12 +41,25 @@ struct OAuthReader {
             authorizationParameters: parameters(.authorizationParameters, of: grant),
             tokenFields: tokenFields(authentication),
             grantExtension: grantExtension(grant),
+            installation: installation,
             use: section.choice(.use, default: .accessToken),
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300)),
             proxy: proxy
         )
         checkNeeds(of: settings)
         return settings
+    }
+
+    private func authentication(
+        for grant: OAuthSettings.Grant
+    ) -> OAuthSettings.ClientAuthentication {
+        switch grant {
+        // The app's own token is signed with its key.
+        case .githubApp: .privateKeyJWT
+        // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional.
+        case .jwtBearer: section.choice(.clientAuthentication, default: .none)
+        default: section.choice(.clientAuthentication, default: .basic)
+        }
     }
 
     /// What is expected instead of several scopes in one text, as requests write them.
@@ -143,7 +154,9 @@ struct OAuthReader {
         let authentication = settings.clientAuthentication
         var isServiceAccount = false
         if case .serviceAccount = settings.assertion?.signer { isServiceAccount = true }
-        if section.lacks(.tokenURL), section.lacks(.issuer), !isServiceAccount {
+        if section.lacks(.tokenURL), section.lacks(.issuer), !isServiceAccount,
+            settings.grant != .githubApp
+        {
             section.require(.tokenURL, "token_url or issuer is required")
         }
         if section[.clientID] == nil, settings.grant != .jwtBearer || authentication != .none {

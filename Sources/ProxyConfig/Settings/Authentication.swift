@@ -9,4 +9,8 @@ package enum Authentication: Sendable, Hashable {
     case exec([String])
     /// Keys of AWS, which sign each request.
     case aws(AWSSettings)
+    /// A token that is signed here.
+    case jwt(JWTSettings)
+    /// A key that signs each request.
+    case hmac(HMACSettings)
 }

@@ -24,6 +24,8 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var tls: UpstreamTLS
     package var access: Access
     package var rewrite: Set<RewrittenPart>
+    /// How many requests the channel takes; nil means any number.
+    package var rate: RateSettings?
     /// The proxy through which the upstream is reached.
     package var proxy: ProxySettings?
     /// Answers given instead of contacting the upstream; the first match is used.

@@ -63,6 +63,11 @@ package struct CredentialConfiguration: Sendable, Hashable {
         if case .aws(let settings) = authentication { settings } else { nil }
     }
 
+    /// Whether it signs each request as a whole.
+    package var signsRequests: Bool {
+        if case .hmac = authentication { true } else { false }
+    }
+
     /// How its tokens are obtained, if it has any.
     package var oauth: OAuthSettings? {
         if case .oauth(let settings) = authentication { settings } else { nil }

@@ -11,6 +11,10 @@ package struct Mention: Sendable, Hashable {
         case fieldValue(SecretReference, after: String)
         /// A private key in PEM.
         case signingKey(SecretReference)
+        /// A private key in PEM that signs with this algorithm, or with any.
+        case jwtKey(SecretReference, JWTSettings.Algorithm?)
+        /// The key of an HMAC, written in this way.
+        case hmacKey(SecretReference, HMACSettings.KeyEncoding)
         /// The JSON key file of a service account.
         case serviceAccount(SecretReference)
         /// The key that encrypts token files.

@@ -39,6 +39,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var tokenFields: [TokenField]
     /// The grant that an `extension` grant presents.
     package var grantExtension: GrantExtension?
+    /// What a github_app grant is for.
+    package var installation: Installation?
     /// Which token of an answer requests carry.
     package var use: TokenUse
     /// How long before its expiry a token is refreshed; the engine limits it to a share of the lifetime.
@@ -54,6 +56,8 @@ package struct OAuthSettings: Sendable, Hashable {
         case deviceCode = "device_code"
         case jwtBearer = "jwt_bearer"
         case tokenExchange = "token_exchange"
+        /// The token of a GitHub App's installation.
+        case githubApp = "github_app"
         /// Any other grant type, by its own name.
         case byName = "extension"
     }
@@ -70,6 +74,35 @@ package struct OAuthSettings: Sendable, Hashable {
         package var type: String
         /// The parameters whose values are secrets; read again for each token request.
         package var secrets: [HeaderSecret]
+    }
+
+    /// An installation of a GitHub App, and what its tokens are limited to.
+    package struct Installation: Sendable, Hashable {
+        package var id: String
+        /// Names without owners; empty means all.
+        package var repositories: [String]
+        /// Empty means all.
+        package var permissions: [Permission]
+
+        package init(id: String, repositories: [String], permissions: [Permission]) {
+            (self.id, self.repositories) = (id, repositories)
+            self.permissions = permissions
+        }
+
+        /// Access to one kind of thing.
+        package struct Permission: Sendable, Hashable {
+            package var name: String
+            package var access: Access
+
+            package init(name: String, access: Access) {
+                (self.name, self.access) = (name, access)
+            }
+
+            /// The words of GitHub.
+            package enum Access: String, Sendable, CaseIterable {
+                case read, write, admin
+            }
+        }
     }
 
     /// A field of token requests.

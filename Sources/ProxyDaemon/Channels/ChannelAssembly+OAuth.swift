@@ -23,14 +23,19 @@ extension ChannelAssembly {
         var accounts: [ChannelAccount] = []
         for credential in channel.credentials {
             let part = inputs.part(of: credential)
-            if let shared = known.first(where: {
-                $0.identity != nil && $0.credential == credential && $0.inputs == part
-            }) {
+            // A signature depends on the channel, too, and has nothing to share but its key.
+            if !credential.signsRequests,
+                let shared = known.first(where: {
+                    $0.identity != nil && $0.credential == credential && $0.inputs == part
+                })
+            {
                 accounts.append(shared.signing(for: channel))
                 continue
             }
             let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, channel, log) else { continue }
+            guard let authorizer = try await authorizer(credential, of: channel, log) else {
+                continue
+            }
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
@@ -45,7 +50,7 @@ extension ChannelAssembly {
     /// Returns what supplies a credential to a channel; `nil` without one.
     private func authorizer(
         _ credential: CredentialConfiguration,
-        _ channel: ChannelConfiguration,
+        of channel: ChannelConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch credential.authentication {
@@ -63,6 +68,22 @@ extension ChannelAssembly {
         case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
         case .aws(let settings):
             return try await aws(settings, of: credential, for: channel, log: log)
+        case .hmac(let settings):
+            let place = channel.credentialPlace ?? .header(.authorization)
+            let rules = RequestSignature.Rules(settings, place, channel)
+            return try await fixed("hmac", settings.key, of: credential) {
+                key throws(NetworkError) in
+                let signature = try RequestSignature(rules, key: key)
+                return StaticAuthorizer(signing: signature, named: place.fieldName, key: key)
+            }
+        case .jwt(let settings):
+            let tokens = try await SignedTokens(settings, of: credential, secrets, report)
+            return HelperAuthorizer(
+                tokens,
+                kind: "jwt",
+                serverClock: tokens.serverClock,
+                onEvent: events(of: credential.owner, log)
+            )
         case .bearer(let reference):
             return try await fixed("bearer", reference, of: credential) {
                 token throws(NetworkError) in

@@ -78,7 +78,8 @@ final class ChannelAssembly: Sendable {
             }) {
                 channels.append(kept)
             } else {
-                channels.append(try await make(wanted, inputs, &accounts))
+                let earlier = present.first { $0.name == wanted.name }
+                channels.append(try await make(wanted, inputs, &accounts, replacing: earlier))
             }
         }
         reportSharedSeeds(among: channels, besides: present)
@@ -146,7 +147,8 @@ final class ChannelAssembly: Sendable {
     private func make(
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs,
-        _ known: inout [ChannelAccount]
+        _ known: inout [ChannelAccount],
+        replacing earlier: ChannelShared?
     ) async throws -> ChannelShared {
         var key: Secret?
         if let reference = configuration.access.key { key = try await secrets.secret(reference) }
@@ -181,9 +183,19 @@ final class ChannelAssembly: Sendable {
             inputs,
             accounts: try await accounts(of: configuration, inputs, among: &known, log: log),
             access: access,
+            limiter: limiter(configuration.rate, replacing: earlier?.limiter),
             log: log,
             spillDirectory: stateDirectory
         )
+    }
+
+    /// Returns what counts a channel's requests; goes on counting where a reload leaves `rate` as it is.
+    private func limiter(
+        _ settings: RateSettings?,
+        replacing earlier: RateLimiter?
+    ) -> RateLimiter? {
+        guard earlier?.settings != settings else { return earlier }
+        return settings.map { RateLimiter($0) }
     }
 
     /// Writes an event of the daemon itself to its own log.

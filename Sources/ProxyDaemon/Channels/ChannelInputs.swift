@@ -53,7 +53,8 @@ extension Mention.Resource {
     func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .serviceAccount(let reference), .stateKey(let reference):
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
             secrets.contains(reference)
         case .authorities(let path), .certificates(let path), .sample(let path):
             files.contains(path)
@@ -85,10 +86,11 @@ extension CredentialConfiguration {
     /// The secrets that the credential names.
     var secretReferences: [SecretReference] {
         switch authentication {
-        case .none, .exec: return []
+        case .none, .exec, .jwt: return []
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
             return [reference]
         case .aws(let settings): return settings.secretReferences
+        case .hmac(let settings): return [settings.key]
         case .oauth(let settings):
             var references = [settings.clientSecret, settings.proxy?.login?.password]
             for case .secret(let field) in settings.tokenFields { references.append(field.value) }
@@ -100,6 +102,7 @@ extension CredentialConfiguration {
     /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
     /// read for each request.
     var documentReferences: [SecretReference] {
+        if case .jwt(let settings) = authentication { return [settings.key] }
         guard let settings = oauth else { return [] }
         var references = [settings.clientKey?.key, settings.proofKey]
         switch settings.assertion?.signer {

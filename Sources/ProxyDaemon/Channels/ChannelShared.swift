@@ -19,6 +19,8 @@ final class ChannelShared: Sendable {
     let rests: UpstreamRests
     let access: AccessPolicy
     let scope: AccessScope
+    /// `nil` if the channel takes any number of requests.
+    let limiter: RateLimiter?
     /// Its credentials, in the order in which they are used.
     let accounts: [ChannelAccount]
     /// Which of them a request gets, where that depends on the client.
@@ -54,6 +56,7 @@ final class ChannelShared: Sendable {
         _ inputs: ChannelInputs,
         accounts: [ChannelAccount],
         access: AccessPolicy,
+        limiter: RateLimiter? = nil,
         log: ChannelLog,
         spillDirectory: String
     ) throws {
@@ -67,6 +70,7 @@ final class ChannelShared: Sendable {
             paths: configuration.access.paths.map(PathPattern.init),
             basePath: configuration.upstreams.first?.basePath ?? ""
         )
+        self.limiter = limiter
         self.log = log
         place = configuration.credentialPlace
         names = UpstreamNames(configuration)

@@ -81,6 +81,12 @@ package struct ConfigurationChecker: Sendable {
             problem(with: reference, .line) { _ = try TokenSeal(base64: Secret($0)) }
         case .signingKey(let reference):
             problem(with: reference, .document) { _ = try SigningKey(pem: Secret($0)) }
+        case .jwtKey(let reference, let algorithm):
+            problem(with: reference, .document) {
+                _ = try SigningKey(jwtKey: Secret($0), id: nil, algorithm)
+            }
+        case .hmacKey(let reference, let encoding):
+            problem(with: reference, .line) { _ = try encoding.bytes(of: Secret($0)) }
         case .serviceAccount(let reference):
             problem(with: reference, .document) { _ = try ServiceAccountKey(json: Secret($0)) }
         case .authorities(let path):

@@ -91,7 +91,7 @@ package struct OnlineCheck: Sendable {
             // Keys alone are asked of no one.
             if settings.role == nil, case .keys = settings.source { return [] }
             return [{ await obtaining(settings, for: credential) }]
-        case .none, .bearer, .basic, .header, .exec: return []
+        case .none, .bearer, .basic, .header, .exec, .jwt, .hmac: return []
         }
     }
 

@@ -130,7 +130,8 @@ extension Mention.Resource {
     fileprivate var secret: SecretReference? {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .serviceAccount(let reference), .stateKey(let reference):
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
             reference
         case .clientCertificate(let files): .file(files.key)
         case .authorities, .certificates, .sample, .journal, .directory: nil

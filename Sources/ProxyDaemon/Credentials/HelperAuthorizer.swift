@@ -2,23 +2,32 @@ import AWSSigning
 package import NetworkCore
 package import OAuth
 
-/// The credential that a helper program prints, driven by the token engine.
+/// The credential that a helper program prints, or that is signed here, driven by the token engine.
 package struct HelperAuthorizer: Authorizing {
     /// The engine.
     package let manager: OAuthManager
+    package let kind: String
+    /// Learns the API's time of day from its refusals, where tokens carry one.
+    private let serverClock: ServerClock?
 
     /// Makes an authorizer.
     ///
     /// - Parameters:
-    ///   - tokens: runs the program.
+    ///   - tokens: runs the program, or signs.
+    ///   - kind: the word in the log.
+    ///   - serverClock: learns the time of day from the API's refusals.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: called with every event.
     package init(
         _ tokens: any OAuthService,
+        kind: String = "exec",
+        serverClock: ServerClock? = nil,
         clock: any NetworkClock = SystemClock(),
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
     ) {
-        // The service is a program: no endpoint is ever contacted.
+        self.kind = kind
+        self.serverClock = serverClock
+        // The service is on this machine: no endpoint is ever contacted.
         var configuration = OAuthConfiguration(
             tokenEndpoint: ServerEndpoint(
                 origin: Origin(scheme: .https, host: "helper.invalid"),
@@ -37,7 +46,6 @@ package struct HelperAuthorizer: Authorizing {
         )
     }
 
-    package var kind: String { "exec" }
     package var fieldName: HTTPFieldName { manager.fieldName }
     package var isSignedIn: Bool { manager.isSignedIn }
     /// Itself: the manager watches the time.
@@ -53,7 +61,8 @@ package struct HelperAuthorizer: Authorizing {
     package func accepted(_ credential: Credential) { manager.accepted(credential) }
 
     package func rejected(_ rejection: Rejection) async -> Verdict {
-        await manager.rejected(rejection)
+        serverClock?.learn(from: rejection.headers)
+        return await manager.rejected(rejection)
     }
 }
 

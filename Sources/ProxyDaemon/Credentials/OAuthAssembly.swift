@@ -175,6 +175,17 @@ struct OAuthAssembly: Sendable {
                     audience: audience
                 )
             )
+        case .githubApp:
+            guard let installation = settings.installation else { break }
+            let permissions = installation.permissions.map { ($0.name, $0.access.rawValue) }
+            return .provided(
+                InstallationGrant(
+                    InstallationGrant.Limits(
+                        repositories: installation.repositories,
+                        permissions: Dictionary(permissions) { _, last in last }
+                    )
+                )
+            )
         case .tokenExchange:
             guard let exchange = settings.exchange else { break }
             return .provided(

@@ -130,7 +130,9 @@ package final class RotatingAuthorizer: Authorizing {
         let (isRenewed, waiting) = state.withLock { state in
             (state.isLooking, state.isStuck) = (false, false)
             var isRenewed = false
-            if case .success(let found) = found, found.value != state.credential.value {
+            if case .success(let found) = found,
+                found.secrets != state.credential.secrets
+            {
                 state.credential = found.numbered(refused + 1)
                 isRenewed = true
             }

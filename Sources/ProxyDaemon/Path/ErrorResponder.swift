@@ -22,6 +22,7 @@ enum ErrorResponder {
         case .requestHeadTimeout, .requestBodyTimeout: 408
         case .httpRequestDenied: 403
         case .noChannel: 404
+        case .rateLimited: 429
         case .proxyLoopDetected: 508
         case .cancelled: 499
         case .internalError: 500
@@ -104,6 +105,7 @@ enum ErrorResponder {
         case .reauthorizationRequired: "Sign-in required"
         case .unacceptableResponse: "The upstream's response is not acceptable"
         case .undecodableResponse: "The upstream's response cannot be decoded"
+        case .rateLimited: "Too many requests"
         case .noChannel: "No channel for this request"
         case .cancelled: "The client disconnected"
         }

@@ -233,6 +233,14 @@ final class ProxyHandler {
             )
         }
         try channel.shared.scope.check(exchange.head, target: route.target)
+        if let limiter = channel.shared.limiter {
+            let client = RateClient(
+                key: keys.lentID,
+                userID: app.peer.userID,
+                address: app.peer.address
+            )
+            try limiter.check(client, at: .nanoseconds(Int64(loop.now)))
+        }
         for field in SecondTarget.fields(in: exchange.head.headers) {
             try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
         }

@@ -276,6 +276,8 @@ extension Authentication {
         case .header(let name, let reference): "auth.header \(name) (\(reference))"
         case .exec(let command): "auth.exec (\(command.first ?? ""))"
         case .aws(let settings): "auth.aws (\(settings.origin))"
+        case .hmac(let settings): "auth.hmac (signed with \(settings.key))"
+        case .jwt(let settings): "auth.jwt (signed with \(settings.key))"
         }
     }
 }

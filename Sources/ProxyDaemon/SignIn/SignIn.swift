@@ -123,7 +123,7 @@ package struct SignIn: Sendable {
     func prepare() async throws {
         switch settings.grant {
         case .authorizationCode, .deviceCode, .refreshToken: break
-        case .clientCredentials, .jwtBearer, .tokenExchange, .byName:
+        case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName:
             throw Failure(
                 description:
                     "\(credential.name) uses \(settings.grant.rawValue): no sign-in is needed"

@@ -9,6 +9,7 @@ final class ScriptedServer: HTTPTransport {
         let url: String
         let headers: HTTPHeaders
         let form: [String: String]
+        let content: String
     }
 
     /// An answer, or none.
@@ -46,7 +47,8 @@ final class ScriptedServer: HTTPTransport {
         let seen = Seen(
             url: "\(request.origin)\(request.target)",
             headers: request.headers,
-            form: form
+            form: form,
+            content: body
         )
         let answer: Answer = state.withLock { state in
             state.seen.append(seen)

@@ -47,6 +47,28 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         )
     }
 
+    @Test func `a key that signs with another algorithm is reported`() throws {
+        let pem =
+            "-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7r"
+            + "AMcrn9g\\n-----END PRIVATE KEY-----"
+        let text = """
+            channels:
+              a:
+                upstream: https://a.example
+                auth: { jwt: { key: 'literal:\(pem)', algorithm: ES256 } }
+              b:
+                upstream: https://b.example
+                auth: { jwt: { key: 'literal:\(pem)', algorithm: EdDSA } }
+            """
+        let found = try checked(text).map(\.description)
+        #expect(
+            found == [
+                "n.yaml:4:25: channels.a.auth.jwt.key: literal:…: the key signs with EdDSA, not "
+                    + "ES256; change algorithm, or remove it"
+            ]
+        )
+    }
+
     @Test func `an unusable certificate is reported where it is named`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("netproxy-keys-\(UUID().uuidString)")

@@ -1,0 +1,97 @@
+import FoundationEssentials
+package import NetworkCore
+
+/// Asks for the token of a GitHub App's installation: the app signs a JWT, and presents it with what the
+/// token is to be good for.
+///
+/// The configuration's client is the app: its `clientID`, or its numeric id, and its `clientKey`.
+package struct InstallationGrant: GrantProviding {
+    /// What a token may be limited to.
+    package struct Limits: Sendable, Encodable {
+        /// Names of repositories, without their owner; empty means all of the installation.
+        package var repositories: [String]
+        /// Access by permission, such as `contents: read`; empty means all of the installation.
+        package var permissions: [String: String]
+
+        /// Sets limits.
+        package init(repositories: [String] = [], permissions: [String: String] = [:]) {
+            (self.repositories, self.permissions) = (repositories, permissions)
+        }
+
+        private enum Key: String, CodingKey {
+            case repositories, permissions
+        }
+
+        /// Without those that are empty.
+        package func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            if !repositories.isEmpty { try members.encode(repositories, forKey: .repositories) }
+            if !permissions.isEmpty { try members.encode(permissions, forKey: .permissions) }
+        }
+    }
+
+    /// As long as GitHub lets the app's own token be.
+    private static let lifetime = Duration.seconds(600)
+
+    /// The limits, as they are sent.
+    private let limits: String
+
+    /// Describes the grant.
+    ///
+    /// - Parameter limits: what tokens are limited to.
+    package init(_ limits: Limits) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        do {
+            self.limits = String(decoding: try encoder.encode(limits), as: UTF8.self)
+        } catch {
+            preconditionFailure("texts can be encoded")
+        }
+    }
+
+    /// The limits; the installation is a part of the token endpoint.
+    package var identity: String { "github_app \(limits)" }
+
+    /// Signs the app's own token.
+    ///
+    /// - Throws: `TokenFailure` without a key that can sign.
+    package func grant(
+        for configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) async throws(TokenFailure) -> TokenGrant {
+        let app = SelfSignedToken(
+            key: try configuration.signingKey(),
+            claims: ["iss": .text(configuration.clientID)],
+            lifetime: Self.lifetime
+        )
+        var grant = TokenGrant(
+            type: "github_app",
+            secretName: TokenGrant.assertionName,
+            secret: try app.signed(at: now)
+        )
+        grant.json = limits
+        return grant
+    }
+}
+
+/// What GitHub answers.
+struct InstallationToken: Decodable {
+    var token: String
+    var expires_at: String?
+
+    /// Reads an answer; `nil` if it has no token.
+    static func parse(_ body: ByteSlice, _ headers: HTTPHeaders) -> InstallationToken? {
+        ServerDocument.read(InstallationToken.self, from: body, headers)
+    }
+
+    /// The time until the token expires; `nil` if the answer does not say.
+    func lifetime(since now: UnixTime) -> Duration? {
+        guard let expires_at else { return nil }
+        do {
+            let end = try Date(expires_at, strategy: .iso8601).timeIntervalSince1970
+            return ServerDocument.lifetime(end - now.secondsSinceEpoch)
+        } catch {
+            return nil
+        }
+    }
+}
