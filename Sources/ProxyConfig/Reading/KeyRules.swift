@@ -209,7 +209,10 @@ extension OAuthKey: RuledKey {
     var rule: KeyRule {
         switch self {
         case .grant: .choice(of: OAuthSettings.Grant.self)
-        case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL: .url
+        case .discover: .flag
+        case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL,
+            .clientMetadataURL:
+            .url
         case .scopes, .resource: .list(.text)
         case .audience, .grantType, .redirectURI, .clientID: .text
         case .parameters, .authorizationParameters, .tokenHeaders: .named(.opaque)

@@ -50,6 +50,7 @@ struct ChannelReader {
         checkPins(of: configuration)
         checkVersions(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
+        checkDiscovery(of: configuration, in: authentication.section)
         return configuration
     }
 
@@ -67,6 +68,24 @@ struct ChannelReader {
                 ? section.section(.oauth, OAuthKey.self).place(of: .proofKey)
                 : channel.place(of: .auth)
         )
+    }
+
+    /// The upstream's URL says what the server is: there must be one, and no more than that.
+    private func checkDiscovery(
+        of configuration: ChannelConfiguration,
+        in section: Section<AuthenticationKey>
+    ) {
+        guard case .oauth(let settings) = configuration.authentication, settings.discovery != nil
+        else { return }
+        let place = section.section(.oauth, OAuthKey.self).place(of: .discover)
+        if configuration.upstreams.count > 1 {
+            reading.report("the server cannot be found by more than one upstream", at: place)
+        } else if configuration.upstreams.isEmpty, channel[.stub] != nil {
+            reading.require("the server cannot be found without an upstream", at: place)
+        }
+        if case .path = configuration.placement {
+            reading.report("the server cannot be found by a URL that holds a credential", at: place)
+        }
     }
 
     /// A credential in the path has its place in every upstream's URL, and no other credential has.

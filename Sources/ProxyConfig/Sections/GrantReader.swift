@@ -12,7 +12,7 @@ struct GrantReader {
         let section = oauth.section(.clientKey, ClientKeyKey.self)
         let (id, audience) = (section.text(.id), section.text(.audience))
         if section[.key] == nil { section.require(.key) }
-        if section[.audience] == nil, oauth.lacks(.issuer) {
+        if section[.audience] == nil, oauth.lacks(.issuer), !DiscoveryReader.isOn(in: oauth) {
             section.require(.audience, "required if there is no issuer")
         }
         guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }

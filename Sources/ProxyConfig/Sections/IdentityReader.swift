@@ -37,6 +37,12 @@ struct IdentityReader {
         if AuthenticationKey.kinds.allSatisfy(reader.section.lacks) {
             section.require(.oauth, "bearer, basic, header, exec or oauth is required")
         }
+        if case .oauth(let settings) = authentication, settings.discovery != nil {
+            reading.report(
+                "goes with a channel's own oauth: its upstream says what the server is",
+                at: reader.section.section(.oauth, OAuthKey.self).place(of: .discover)
+            )
+        }
         let tls = tls(of: section)
         if case .oauth(let settings) = authentication, settings.clientAuthentication == .tls,
             tls.clientCertificate == nil
