@@ -47,8 +47,10 @@ package struct ClientRegistration: Sendable {
 
     private static let deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-    /// How the client would authenticate: as little as the server allows, since a secret that every copy
-    /// of a program can have proves nothing (RFC 8252 §8.4).
+    /// How the client would authenticate: with as little as the server allows.
+    ///
+    /// A secret that every copy of a program can have proves nothing (RFC 8252 §8.4). It goes into the form
+    /// rather than into Basic: servers made with the SDKs of MCP look for the client's id in the form only.
     ///
     /// - Throws: `SignInError` if the server accepts no method that a registered client can use.
     func method() throws(SignInError) -> PinnedServer.Client.Authentication {

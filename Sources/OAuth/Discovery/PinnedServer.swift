@@ -23,8 +23,8 @@ package struct PinnedServer: Sendable, Equatable {
         /// How a client that need not hold a key authenticates, by the names of RFC 7591 §2.
         package enum Authentication: String, Sendable, CaseIterable {
             case none
-            case basic = "client_secret_basic"
             case post = "client_secret_post"
+            case basic = "client_secret_basic"
         }
 
         /// The client identifier.

@@ -1,4 +1,4 @@
-import NetworkCore
+package import NetworkCore
 
 /// Scopes as lists and as the text of requests and challenges (RFC 6749 §3.3).
 package enum ScopeList {
@@ -19,5 +19,17 @@ package enum ScopeList {
     package static func union(_ first: [String], _ second: [String]) -> [String] {
         var seen: Set<String> = []
         return (first + second).filter { seen.insert($0).inserted }
+    }
+}
+
+extension ScopeList {
+    /// The scopes that challenges miss in a token (RFC 6750 §3.1), each once and in order.
+    package static func missing(by headers: HTTPHeaders) -> [String] {
+        let challenges = headers.values(of: .wwwAuthenticate).flatMap {
+            ChallengeParser.parse($0) ?? []
+        }
+        return challenges.filter { $0.parameters["error"] == "insufficient_scope" }
+            .compactMap { $0.parameters["scope"] }
+            .reduce(into: []) { $0 = union($0, scopes(in: $1)) }
     }
 }

@@ -37,6 +37,8 @@ public struct ServerMetadata: Sendable, Hashable {
     public var registrationEndpoint: ServerEndpoint?
     /// Whether a client id may be the URL of a document about the client.
     public var acceptsClientDocuments = false
+    /// The scopes that the server knows; `nil` if it does not say.
+    public var scopes: [String]?
     /// The grant types of the token endpoint; `nil` if the server does not say.
     public var grantTypes: [String]?
 
@@ -67,6 +69,7 @@ public struct ServerMetadata: Sendable, Hashable {
         var registration_endpoint: String?
         var client_id_metadata_document_supported: Bool?
         var grant_types_supported: [String]?
+        var scopes_supported: [String]?
     }
 
     /// Reads a metadata document.
@@ -130,6 +133,7 @@ public struct ServerMetadata: Sendable, Hashable {
         registrationEndpoint = offer(members.registration_endpoint)
         acceptsClientDocuments = members.client_id_metadata_document_supported ?? false
         grantTypes = members.grant_types_supported
+        scopes = members.scopes_supported
     }
 }
 

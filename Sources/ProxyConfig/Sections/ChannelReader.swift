@@ -75,8 +75,7 @@ struct ChannelReader {
         of configuration: ChannelConfiguration,
         in section: Section<AuthenticationKey>
     ) {
-        guard case .oauth(let settings) = configuration.authentication, settings.discovery != nil
-        else { return }
+        guard configuration.discovery != nil else { return }
         let place = section.section(.oauth, OAuthKey.self).place(of: .discover)
         if configuration.upstreams.count > 1 {
             reading.report("the server cannot be found by more than one upstream", at: place)

@@ -153,6 +153,9 @@ package struct OnlineCheck: Sendable {
             "\(credential.owner): token endpoint\(place.map { " \($0)" } ?? "")"
         ) {
             let client = try await oauthClients.client(settings, of: credential, for: .trial)
+            if settings.discovery != nil, client.configuration.pinned == nil {
+                return "not known yet; netproxy login \(credential.name) finds it by the upstream"
+            }
             guard let grant = try await client.harmlessGrant() else {
                 return try await reaching(client)
             }

@@ -69,8 +69,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["client_secret_post", "client_secret_basic"], "client_secret_basic"),
-        (["private_key_jwt", "client_secret_post"], "client_secret_post"),
+        (["client_secret_basic", "client_secret_post"], "client_secret_post"),
+        (["private_key_jwt", "client_secret_basic"], "client_secret_basic"),
     ])
     func `the method is one that the server offers`(_ offered: [String], _ method: String)
         async throws
