@@ -20,7 +20,7 @@ package struct ClientRegistration: Sendable {
     ///   - server: where, and what the server supports.
     ///   - redirect: the redirect URI, with its port: many servers compare that too, although RFC 8252
     ///     §7.3 forbids it.
-    ///   - scopes: the scopes that it will ask for; none if unknown.
+    ///   - scopes: the scopes that it may ask for; none if unknown.
     ///   - purpose: how the user will sign in.
     package init(
         with server: ServerMetadata,
@@ -83,12 +83,13 @@ package struct ClientRegistration: Sendable {
         var secretExpiry: Double?
         var method: String?
         var redirects: [String]?
+        var scope: String?
         var error: String?
         var errorDescription: String?
 
         private enum Key: String, CodingKey {
             case client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method
-            case redirect_uris, error, error_description
+            case redirect_uris, scope, error, error_description
         }
 
         init(from decoder: any Decoder) throws {
@@ -98,6 +99,7 @@ package struct ClientRegistration: Sendable {
             secretExpiry = members.seconds(.client_secret_expires_at)
             method = members.text(.token_endpoint_auth_method)
             redirects = try? members.decode([String].self, forKey: .redirect_uris)
+            scope = members.text(.scope)
             error = members.text(.error)
             errorDescription = members.text(.error_description)
         }
@@ -205,7 +207,8 @@ package struct ClientRegistration: Sendable {
             secret: hasSecret ? document.secret.map { Secret($0) } : nil,
             secretExpiresAt: hasSecret ? expiry.map { UnixTime(secondsSinceEpoch: $0) } : nil,
             authentication: named,
-            redirect: redirect
+            redirect: redirect,
+            scopes: document.scope.map(ScopeList.scopes) ?? scopes
         )
     }
 

@@ -39,6 +39,8 @@ package struct PinnedServer: Sendable, Equatable {
         package var authentication: Authentication
         /// The redirect URI that was registered, with its port.
         package var redirect: String?
+        /// The scopes that it was registered for; empty for a client that may ask for any.
+        package var scopes: [String]
 
         /// Describes a client.
         package init(
@@ -47,7 +49,8 @@ package struct PinnedServer: Sendable, Equatable {
             secret: Secret? = nil,
             secretExpiresAt: UnixTime? = nil,
             authentication: Authentication = .none,
-            redirect: String? = nil
+            redirect: String? = nil,
+            scopes: [String] = []
         ) {
             self.id = id
             self.kind = kind
@@ -55,11 +58,17 @@ package struct PinnedServer: Sendable, Equatable {
             self.secretExpiresAt = secretExpiresAt
             self.authentication = authentication
             self.redirect = redirect
+            self.scopes = scopes
         }
 
         /// Whether the server is expected to accept the client at this time.
         package func isGood(at now: UnixTime) -> Bool {
             kind != .refused && secretExpiresAt.map { now < $0 } ?? true
+        }
+
+        /// Whether the client may ask for these scopes.
+        package func covers(_ wanted: [String]) -> Bool {
+            scopes.isEmpty || wanted.allSatisfy(scopes.contains)
         }
     }
 

@@ -63,7 +63,9 @@ package struct ProtectedResource: Sendable, Hashable {
             guard let server = ServerEndpoint(text), !server.target.contains("?") else {
                 return false
             }
-            return server.isPrivate || allowsInsecure
+            // What is on this machine is no business of a resource elsewhere.
+            return server.origin.scheme == .https || allowsInsecure
+                || server.origin.isLoopback && upstream.origin.isLoopback
         }
         guard let issuer = usable.first else {
             throw MetadataError(

@@ -10,6 +10,7 @@ struct PinnedDocument: Codable {
     var client_secret_expires_at: Double?
     var client_authentication: String
     var redirect: String?
+    var client_scopes: [String]?
     var scopes: [String]
 
     init(_ server: PinnedServer) {
@@ -21,6 +22,7 @@ struct PinnedDocument: Codable {
         client_secret_expires_at = server.client.secretExpiresAt?.secondsSinceEpoch
         client_authentication = server.client.authentication.rawValue
         redirect = server.client.redirect
+        client_scopes = server.client.scopes.isEmpty ? nil : server.client.scopes
         scopes = server.scopes
     }
 
@@ -38,7 +40,8 @@ struct PinnedDocument: Codable {
                 secret: client_secret.map { Secret($0) },
                 secretExpiresAt: client_secret_expires_at.map { UnixTime(secondsSinceEpoch: $0) },
                 authentication: authentication ?? .none,
-                redirect: redirect
+                redirect: redirect,
+                scopes: client_scopes ?? []
             ),
             scopes: scopes
         )

@@ -27,6 +27,14 @@ struct ResourceDiscovery: Sendable {
         var registration = SignIn.Registration.whenNeeded
     }
 
+    /// The scopes of a client.
+    private struct Scopes {
+        /// Those of this sign-in.
+        var wanted: [String]
+        /// Those that another one may ask for.
+        var possible: [String]
+    }
+
     /// What was found, and the lines that tell the user.
     struct Finding: Sendable {
         var server: PinnedServer
@@ -62,7 +70,12 @@ struct ResourceDiscovery: Sendable {
             )
             let metadata = try await directory.metadata()
             let scopes = scopes(found, metadata, request, pinned)
-            let (client, origin) = try await client(at: metadata, scopes, request, pinned)
+            let (client, origin) = try await client(
+                at: metadata,
+                Scopes(wanted: scopes, possible: found.resource.scopes),
+                request,
+                pinned
+            )
             let server = PinnedServer(
                 issuer: found.resource.issuer,
                 resource: found.resource.identifier,
@@ -112,7 +125,7 @@ struct ResourceDiscovery: Sendable {
     /// The client, and how it came by its id, for people.
     private func client(
         at server: ServerMetadata,
-        _ scopes: [String],
+        _ scopes: Scopes,
         _ request: Request,
         _ pinned: PinnedServer?
     ) async throws -> (PinnedServer.Client, String) {
@@ -122,7 +135,7 @@ struct ResourceDiscovery: Sendable {
         if let url = discovery.clientMetadataURL, server.acceptsClientDocuments {
             return (PinnedServer.Client(id: url, kind: .document), "client_metadata_url")
         }
-        if request.registration == .whenNeeded, let known = reusable(pinned) {
+        if request.registration == .whenNeeded, let known = reusable(pinned, for: scopes.wanted) {
             return (
                 known,
                 "registered at an earlier sign-in; if the server does not know it any more: "
@@ -132,7 +145,7 @@ struct ResourceDiscovery: Sendable {
         let registration = ClientRegistration(
             with: server,
             redirect: try LoopbackRedirect.freeURI(for: settings.redirect),
-            scopes: scopes,
+            scopes: ScopeList.union(scopes.wanted, scopes.possible),
             for: request.purpose
         )
         let client = try await registration.register(
@@ -144,9 +157,12 @@ struct ResourceDiscovery: Sendable {
     }
 
     /// The client of an earlier sign-in, if the server may still know it and its redirect is free.
-    private func reusable(_ pinned: PinnedServer?) -> PinnedServer.Client? {
+    private func reusable(
+        _ pinned: PinnedServer?,
+        for scopes: [String]
+    ) -> PinnedServer.Client? {
         guard let client = pinned?.client, client.kind == .registered,
-            client.isGood(at: clock.wallNow),
+            client.isGood(at: clock.wallNow), client.covers(scopes),
             let redirect = client.redirect.flatMap(RedirectURI.init),
             settings.redirect.accepts(redirect), LoopbackRedirect.isFree(redirect)
         else { return nil }

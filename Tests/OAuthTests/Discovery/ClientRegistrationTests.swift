@@ -57,6 +57,7 @@ import Testing
         #expect(client.kind == .registered)
         #expect(client.authentication == .none)
         #expect(client.redirect == redirect)
+        #expect(client.covers(["b", "a"]) && !client.covers(["a", "c"]))
         let json = try sent()
         #expect(json["client_name"] as? String == "netproxy")
         #expect(json["redirect_uris"] as? [String] == [redirect])
@@ -95,12 +96,14 @@ import Testing
                 200,
                 #"""
                 {"client_id":"c","client_secret":"s3cret","client_secret_expires_at":2000000000,
-                 "token_endpoint_auth_method":"client_secret_post","redirect_uris":["\#(redirect)"]}
+                 "token_endpoint_auth_method":"client_secret_post","scope":"x y",
+                 "redirect_uris":["\#(redirect)"]}
                 """#
             )
         )
         let client = try await register()
         #expect(client.authentication == .post)
+        #expect(client.scopes == ["x", "y"])
         #expect(client.secretExpiresAt == UnixTime(secondsSinceEpoch: 2_000_000_000))
         #expect(client.isGood(at: UnixTime(secondsSinceEpoch: 1_999_999_999)))
         #expect(!client.isGood(at: UnixTime(secondsSinceEpoch: 2_000_000_000)))

@@ -16,7 +16,8 @@ import Testing
             secret: Secret("pinned-s3cret"),
             secretExpiresAt: UnixTime(secondsSinceEpoch: 2_000_000_000),
             authentication: .post,
-            redirect: "http://127.0.0.1:4711/callback"
+            redirect: "http://127.0.0.1:4711/callback",
+            scopes: ["read", "write", "all"]
         ),
         scopes: ["read", "write"]
     )

@@ -77,6 +77,7 @@ import Testing
 
     @Test(arguments: [
         "http://plain.example.com", "https://a.example.com?x=1", "https://u:p@a.example.com",
+        "http://127.0.0.1:9000", "http://localhost",
         "ftp://a.example.com", "https://a.example.com/#x", "a.example.com", "",
     ])
     func `a server that no one may trust is refused`(_ server: String) {
@@ -87,8 +88,9 @@ import Testing
     }
 
     @Test func `a server without TLS is trusted on this machine, or where it is allowed`() throws {
-        let local = document("https://mcp.example.com", "http://127.0.0.1:9000")
-        #expect(try read(local).issuer == "http://127.0.0.1:9000")
+        let local = document("http://localhost:8000/mcp", "http://127.0.0.1:9000")
+        let found = try read(local, of: "http://localhost:8000/mcp")
+        #expect(found.issuer == "http://127.0.0.1:9000")
         let plain = document("https://mcp.example.com", "http://plain.example.com")
         #expect(try read(plain, allowsInsecure: true).issuer == "http://plain.example.com")
     }

@@ -230,6 +230,8 @@ import Testing
             server.rules.withLock { $0.missing = nil }
             try await logIn(proxy, user, adding: [wanted])
             #expect(user.pages.last?["scope"] == "read+write")
+            // The client was not registered for it.
+            #expect(user.pages.last?["client_id"] != "client-1")
             #expect(try await status(proxy).wantedScope == nil)
             #expect(try await proxy.exchange(Raw.get("/tools/write")).status == 200)
             // The next sign-in does not lose it again.
