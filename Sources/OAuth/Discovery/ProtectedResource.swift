@@ -84,7 +84,7 @@ package struct ProtectedResource: Sendable, Hashable {
     /// RFC 9728 §3.3 has a client compare the identifier with the URL that it derived the document's place
     /// from. Resources that name their whole server are common, and say no more than what one origin may
     /// say about itself.
-    static func covers(_ url: ServerEndpoint, _ resource: ServerEndpoint) -> Bool {
+    package static func covers(_ url: ServerEndpoint, _ resource: ServerEndpoint) -> Bool {
         let (path, parent) = (TargetPath(url.target), TargetPath(resource.target))
         guard url.origin == resource.origin, parent.query == nil, !parent.hasDotSegments else {
             return false

@@ -29,7 +29,7 @@ extension ChannelAssembly {
                 continue
             }
             let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, log) else { continue }
+            guard let authorizer = try await authorizer(credential, part, log) else { continue }
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
@@ -44,6 +44,7 @@ extension ChannelAssembly {
     /// Returns what supplies a credential; `nil` without one.
     private func authorizer(
         _ credential: CredentialConfiguration,
+        _ inputs: ChannelInputs,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch credential.authentication {
@@ -58,7 +59,8 @@ extension ChannelAssembly {
                 ),
                 onEvent: events(of: credential.owner, log)
             )
-        case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
+        case .oauth(let settings):
+            return try await oauth(settings, of: credential, at: inputs.pinned, log: log)
         case .bearer(let reference):
             return try await fixed("bearer", reference, of: credential) {
                 token throws(NetworkError) in
@@ -129,11 +131,12 @@ extension ChannelAssembly {
     private func oauth(
         _ settings: OAuthSettings,
         of credential: CredentialConfiguration,
+        at pinned: PinnedServer?,
         log: ChannelLog
     ) async throws -> OAuthManager {
         let client: OAuthClient
         do {
-            client = try await oauthClients.client(settings, of: credential)
+            client = try await oauthClients.client(settings, of: credential, at: pinned)
         } catch let error as IOError {
             throw IOError.system("\(credential.owner): \(error)")
         }

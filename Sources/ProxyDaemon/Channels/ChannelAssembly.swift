@@ -126,8 +126,7 @@ final class ChannelAssembly: Sendable {
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        // A seal that cannot be read is reported where the channel is made.
-        inputs.pinned = try? await oauthClients.pinned(of: channel)
+        inputs.pinned = await oauthClients.pinned(of: channel)
         for reference in channel.secretReferences {
             do throws(SecretError) {
                 inputs.secrets[reference] = try await secrets.secret(reference)

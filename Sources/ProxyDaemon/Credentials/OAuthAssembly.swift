@@ -49,22 +49,17 @@ struct OAuthAssembly: Sendable {
     ///   - configured: its settings.
     ///   - credential: the credential.
     ///   - purpose: what the client is for.
-    ///   - found: the server that was just found by the upstream's URL; else the one that is stored counts.
+    ///   - pinned: the server that was found by the upstream's URL, if one was.
     /// - Returns: the client.
     /// - Throws: an error that names what cannot be read or used.
     func client(
         _ configured: OAuthSettings,
         of credential: CredentialConfiguration,
         for purpose: SignIn.Purpose = .signIn,
-        at found: PinnedServer? = nil
+        at pinned: PinnedServer? = nil
     ) async throws -> OAuthClient {
         if purpose != .trial {
             try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
-        }
-        let store = try await store(of: credential)
-        var pinned = found
-        if pinned == nil, configured.discovery != nil {
-            pinned = await self.pinned(in: store, credential)
         }
         let settings = pinned.map(configured.resolved) ?? configured
         let account = try await serviceAccount(settings)
@@ -150,7 +145,7 @@ struct OAuthAssembly: Sendable {
             configuration: configuration,
             service: service,
             transport: transport,
-            store: store,
+            store: try await store(of: credential),
             metadata: metadata
         )
     }
@@ -166,25 +161,25 @@ struct OAuthAssembly: Sendable {
 
     // MARK: - Servers that are found
 
-    /// The server that was trusted at the last sign-in to a channel; `nil` before the first, and for a
-    /// channel whose server is configured.
-    func pinned(of channel: ChannelConfiguration) async throws -> PinnedServer? {
+    /// The server that was trusted at the last sign-in to a channel; `nil` before the first, for a channel
+    /// whose server is configured, and if that sign-in was for another resource than the channel has now:
+    /// its token is for no one else.
+    func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
         guard channel.discovery != nil, let credential = channel.credentials.first else {
             return nil
         }
-        return await pinned(in: try await store(of: credential), credential)
-    }
-
-    private func pinned(
-        in store: FileTokenStore,
-        _ credential: CredentialConfiguration
-    ) async -> PinnedServer? {
         do {
-            return try await store.load()?.pinned
+            guard let pinned = try await store(of: credential).load()?.pinned else { return nil }
+            let (upstream, resource) = (channel.endpoint, ServerEndpoint(pinned.resource))
+            if let resource, ProtectedResource.covers(upstream, resource) { return pinned }
+            report(
+                "\(credential.owner): the last sign-in was for \(pinned.resource) and not for "
+                    + "\(upstream); sign in again: \(credential.signIn)"
+            )
         } catch {
             report("\(credential.owner): the server that was trusted cannot be read: \(error)")
-            return nil
         }
+        return nil
     }
 
     /// Speaks to a channel's upstream as its requests do, without its credential.

@@ -54,7 +54,7 @@ struct ResourceDiscovery: Sendable {
                 over: upstream,
                 clock: clock,
                 allowsInsecure: channel.allowInsecure
-            ).find(endpoint)
+            ).find(channel.endpoint)
             if let change = pinned?.change(to: found.resource) {
                 throw SignIn.Failure(
                     description:
@@ -88,15 +88,6 @@ struct ResourceDiscovery: Sendable {
         } catch {
             throw SignIn.Failure(description: "\(channel.name): \(error)")
         }
-    }
-
-    /// The URL that the channel's requests begin with.
-    private var endpoint: ServerEndpoint {
-        guard let first = channel.upstreams.first else { return "" }
-        return ServerEndpoint(
-            origin: first.origin,
-            target: first.basePath.isEmpty ? "/" : first.basePath
-        )
     }
 
     // MARK: - Scopes
@@ -177,7 +168,7 @@ struct ResourceDiscovery: Sendable {
         _ origin: String
     ) -> [String] {
         var lines = [
-            "\(channel.name) (\(endpoint)) is protected by \(server.issuer).",
+            "\(channel.name) (\(channel.endpoint)) is protected by \(server.issuer).",
             "You are about to trust that server with your sign-in to \(server.resource), as the client "
                 + "\(server.client.id) (\(origin)), "
                 + (server.scopes.isEmpty
@@ -189,5 +180,16 @@ struct ResourceDiscovery: Sendable {
             lines.append("It also names \(others), which is not asked.")
         }
         return lines
+    }
+}
+
+extension ChannelConfiguration {
+    /// The URL that requests begin with: that of the resource.
+    var endpoint: ServerEndpoint {
+        guard let first = upstreams.first else { return "" }
+        return ServerEndpoint(
+            origin: first.origin,
+            target: first.basePath.isEmpty ? "/" : first.basePath
+        )
     }
 }

@@ -62,6 +62,9 @@ package struct SignIn: Sendable {
                 description: "\(credential.owner) has no \(credential.owner.key("oauth"))"
             )
         }
+        channel = configuration.channels.first {
+            credential.owner == .channel($0.name)
+        }
         do {
             loop = try EventLoop(index: 97)
             try loop.start()
@@ -70,7 +73,14 @@ package struct SignIn: Sendable {
                 secrets: SecretReader(SecretResolver(environment: environment)),
                 loop: loop
             )
-            client = try await assembly.client(settings, of: credential, for: purpose)
+            var pinned: PinnedServer?
+            if let channel { pinned = await assembly.pinned(of: channel) }
+            client = try await assembly.client(
+                settings,
+                of: credential,
+                for: purpose,
+                at: pinned
+            )
         } catch {
             throw Failure(description: "\(credential.owner): \(error)")
         }
@@ -85,9 +95,6 @@ package struct SignIn: Sendable {
         self.asked = asked
         ProcessSignal.ignoreBrokenPipes()
         self.credential = credential
-        channel = configuration.channels.first {
-            credential.owner == .channel($0.name)
-        }
         self.settings = settings
         self.say = say
     }

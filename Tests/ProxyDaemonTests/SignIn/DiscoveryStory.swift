@@ -295,4 +295,21 @@ import Testing
             #expect(asked == ["GET /mcp HTTP/1.1"])
         }
     }
+
+    @Test func `a token goes to no other upstream than the one it was issued for`() async throws {
+        let server = try await ProtectedServer.start()
+        let other = try await OriginServer.start { _ in Raw.ok("other") }
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            try await logIn(proxy, User())
+            let moved = server.channel().replacing(
+                ":\(server.origin.port)/",
+                with: ":\(other.port)/"
+            )
+            await proxy.reload(channels: moved)
+            #expect(try await proxy.exchange(Raw.get("/tools")).status == 503)
+            #expect(other.requests.isEmpty)
+            await proxy.reload(channels: server.channel())
+            #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
+        }
+    }
 }
