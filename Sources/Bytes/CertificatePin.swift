@@ -19,4 +19,7 @@ package struct CertificatePin: Sendable, Hashable {
         else { return nil }
         sha256 = Array(digest)
     }
+
+    /// `sha256/BASE64`.
+    package var text: String { "sha256/\(Data(sha256).base64EncodedString())" }
 }

@@ -177,6 +177,9 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default no.
     public var allowsInsecure = false
+    /// The server and the client that were found by the URL of a protected resource; stored with the
+    /// tokens.
+    package var pinned: PinnedServer?
 
     /// Creates a configuration; properties without a parameter here have their defaults.
     public init(

@@ -17,17 +17,21 @@ struct LoginCommand: AsyncParsableCommand {
     @Argument(help: "The channel or identity.", completion: .credentials) var channel: String
     @Flag(help: "Sign in on another device.") var device = false
     @Flag(help: "Print the page's URL only; open no browser.") var noBrowser = false
+    @Option(
+        help: "A scope to ask for in addition, where the server is found by the upstream's URL."
+    )
+    var scope: [String] = []
 
     func run() async throws {
         let configuration = try file.load(.text)
         try configuration.requireCredential(channel)
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
-            if device || signIn.prefersDevice {
-                try await signIn.onAnotherDevice()
+            if signIn.findsServer {
+                try await findAndSignIn(signIn, configuration)
+            } else if scope.isEmpty {
+                try await self.signIn(signIn)
             } else {
-                try await signIn.throughBrowser(
-                    noBrowser ? nil : BrowserOpener(environment: file.environment)
-                )
+                try StandardError.fail("--scope needs discover; set auth.oauth.scopes instead")
             }
             StandardOutput.tell("You are signed in to \(channel).")
         }
@@ -41,6 +45,35 @@ struct LoginCommand: AsyncParsableCommand {
             StandardError.write(
                 "netproxy: the running daemon did not take over the tokens: \(words)"
             )
+        }
+    }
+
+    private func signIn(_ signIn: SignIn) async throws {
+        if device || signIn.prefersDevice {
+            try await signIn.onAnotherDevice()
+        } else {
+            try await signIn.throughBrowser(
+                noBrowser ? nil : BrowserOpener(environment: file.environment)
+            )
+        }
+    }
+
+    /// Signs in to the server that the upstream names, and once more with another client if that server
+    /// does not know the one it has registered.
+    private func findAndSignIn(
+        _ session: SignIn,
+        _ configuration: ProxyConfiguration
+    ) async throws {
+        var session = session
+        let wanted = scope + (await SignInSession.wantedScopes(configuration, channel))
+        let way: SignIn.Way = device || session.prefersDevice ? .device : .browser
+        try await session.discover(adding: wanted, by: way)
+        do {
+            try await signIn(session)
+        } catch let error as SignIn.Failure where session.needsAnotherClient(after: error) {
+            StandardOutput.tell("\(error)")
+            try await session.discover(adding: wanted, by: way, registering: .again)
+            try await signIn(session)
         }
     }
 }
@@ -120,18 +153,34 @@ enum SignInSession {
         }
     }
 
+    /// The scopes that the API has missed in a running daemon's tokens.
+    static func wantedScopes(
+        _ configuration: ProxyConfiguration,
+        _ channel: String
+    ) async -> [String] {
+        await tokens(configuration, channel).compactMap(\.wantedScope)
+            .flatMap { $0.split(separator: " ").map(String.init) }
+    }
+
     /// Whether a running daemon has tokens that are not in the store.
     static func hasUnsavedTokens(
         _ configuration: ProxyConfiguration,
         _ channel: String
     ) async -> Bool {
+        await tokens(configuration, channel).contains { $0.isUnsaved == true }
+    }
+
+    /// The states of the tokens of a channel or identity in a running daemon.
+    private static func tokens(
+        _ configuration: ProxyConfiguration,
+        _ channel: String
+    ) async -> [DaemonStatus.Token] {
         do {
             let answer = try await AdminClient(configuration.admin).send(.status)
-            let tokens = DaemonStatus(json: answer.text)?.tokens(of: channel) ?? []
-            return tokens.contains { $0.isUnsaved == true }
+            return DaemonStatus(json: answer.text)?.tokens(of: channel) ?? []
         } catch {
             // No daemon is running.
-            return false
+            return []
         }
     }
 

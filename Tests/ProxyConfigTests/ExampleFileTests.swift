@@ -14,8 +14,8 @@ import Testing
         let configuration = try load(Self.text())
         #expect(
             configuration.channels.map(\.name) == [
-                "orders", "billing", "reports", "mail", "calendar", "drive", "failover-keys",
-                "ledger", "warehouse", "search",
+                "orders", "billing", "reports", "mail", "tools", "calendar", "drive",
+                "failover-keys", "ledger", "warehouse", "search",
                 "code", "meetings", "maps", "chat", "weather", "storage", "push", "pay", "samples",
             ]
         )

@@ -2,7 +2,12 @@ import NetworkCore
 
 /// The records that a renewal writes, each made from the one in memory.
 extension TokenLedger {
-    private var base: TokenRecord { record ?? TokenRecord(authority: configuration.authority) }
+    private var base: TokenRecord {
+        if let record { return record }
+        var first = TokenRecord(authority: configuration.authority)
+        first.pinned = configuration.pinned
+        return first
+    }
 
     /// The record before the refresh token is presented: while it stands, that token may be spent.
     func announcing(_ refreshToken: Secret, at now: UnixTime) -> TokenRecord {
@@ -42,6 +47,9 @@ extension TokenLedger {
             reason: failure.detail,
             since: failure.at
         )
+        if failure.serverError == "invalid_client", next.pinned?.client.kind == .registered {
+            next.pinned?.client.kind = .refused
+        }
         return next
     }
 

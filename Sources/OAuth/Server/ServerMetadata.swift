@@ -33,6 +33,14 @@ public struct ServerMetadata: Sendable, Hashable {
     public var proofAlgorithms: [String]?
     /// Whether responses of the authorization endpoint carry `iss` (RFC 9207 §3).
     public var answersWithIssuer = false
+    /// Where clients are registered (RFC 7591 §3).
+    public var registrationEndpoint: ServerEndpoint?
+    /// Whether a client id may be the URL of a document about the client.
+    public var acceptsClientDocuments = false
+    /// The scopes that the server knows; `nil` if it does not say.
+    public var scopes: [String]?
+    /// The grant types of the token endpoint; `nil` if the server does not say.
+    public var grantTypes: [String]?
 
     /// Creates metadata without any endpoint.
     public init(issuer: String? = nil) {
@@ -58,6 +66,10 @@ public struct ServerMetadata: Sendable, Hashable {
         var code_challenge_methods_supported: [String]?
         var dpop_signing_alg_values_supported: [String]?
         var authorization_response_iss_parameter_supported: Bool?
+        var registration_endpoint: String?
+        var client_id_metadata_document_supported: Bool?
+        var grant_types_supported: [String]?
+        var scopes_supported: [String]?
     }
 
     /// Reads a metadata document.
@@ -118,6 +130,10 @@ public struct ServerMetadata: Sendable, Hashable {
         proofAlgorithms = members.dpop_signing_alg_values_supported
         challengeMethods = members.code_challenge_methods_supported
         answersWithIssuer = members.authorization_response_iss_parameter_supported ?? false
+        registrationEndpoint = offer(members.registration_endpoint)
+        acceptsClientDocuments = members.client_id_metadata_document_supported ?? false
+        grantTypes = members.grant_types_supported
+        scopes = members.scopes_supported
     }
 }
 

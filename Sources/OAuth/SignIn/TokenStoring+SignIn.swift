@@ -32,6 +32,7 @@ extension TokenStoring {
         let revision = try await soundRecord(under: lock)?.revision ?? 0
         var record = TokenRecord(authority: configuration.authority)
         record.revision = revision + 1
+        record.pinned = configuration.pinned
         record.refreshToken = response.refreshToken
         record.refreshExpiresAt = response.refreshLifetime.map { asked + $0 }
         if case .refreshToken(let seed?) = configuration.grant {

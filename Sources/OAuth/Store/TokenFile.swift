@@ -21,11 +21,16 @@ enum TokenFile {
         var access_tokens: [String: AccessToken]
         var intent: Intent?
         var quarantine: Quarantine?
+        var pinned: PinnedDocument?
 
         var times: [Double] {
             access_tokens.values.flatMap {
                 [$0.issued_at, $0.expires_at, $0.refresh_at].compactMap { $0 }
-            } + [refresh_expires_at, intent?.started_at, quarantine?.since].compactMap { $0 }
+            }
+                + [
+                    refresh_expires_at, intent?.started_at, quarantine?.since,
+                    pinned?.client_secret_expires_at,
+                ].compactMap { $0 }
         }
     }
 
@@ -82,7 +87,8 @@ enum TokenFile {
                     reason: $0.reason,
                     since: $0.since.secondsSinceEpoch
                 )
-            }
+            },
+            pinned: record.pinned.map(PinnedDocument.init)
         )
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
@@ -143,6 +149,7 @@ enum TokenFile {
                 since: UnixTime(secondsSinceEpoch: $0.since)
             )
         }
+        record.pinned = document.pinned?.server
         return record
     }
 

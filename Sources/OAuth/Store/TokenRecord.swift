@@ -87,6 +87,8 @@ public struct TokenRecord: Sendable, Equatable {
     public var intent: Intent?
     /// A refresh token that was rejected.
     public var quarantine: Quarantine?
+    /// The authorization server that was trusted at the sign-in, if it was found by the resource's URL.
+    package var pinned: PinnedServer?
 
     /// An empty record.
     public init(authority: String) {

@@ -234,7 +234,10 @@ extension OAuthKey: RuledKey {
     var rule: KeyRule {
         switch self {
         case .grant: .choice(of: OAuthSettings.Grant.self)
-        case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL: .url
+        case .discover: .flag
+        case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL,
+            .clientMetadataURL:
+            .url
         case .scopes, .resource: .list(.text)
         case .audience, .grantType, .redirectURI, .clientID, .installation: .text
         case .repositories: .list(.text)

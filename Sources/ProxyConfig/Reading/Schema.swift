@@ -153,7 +153,7 @@ enum OAuthKey: String, SectionKey {
     static let example: String? = "{ issuer: https://login.example.com, client_id: app }"
 
     case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy, use
-    case installation, repositories, permissions
+    case installation, repositories, permissions, discover
     case grantType = "grant_type"
     case tokenHeaders = "token_headers"
     case authorizationParameters = "authorization_parameters"
@@ -165,6 +165,7 @@ enum OAuthKey: String, SectionKey {
     case redirectURI = "redirect_uri"
     case clientKey = "client_key"
     case proofKey = "dpop_key"
+    case clientMetadataURL = "client_metadata_url"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"

@@ -53,7 +53,7 @@ struct ChannelReader {
         checkVersions(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
         SignatureCheck(channel, authentication.section).check(configuration)
-        checkSignature(of: configuration)
+        checkDiscovery(of: configuration, in: authentication.section)
         return configuration
     }
 
@@ -73,23 +73,20 @@ struct ChannelReader {
         )
     }
 
-    /// A signature covers what is sent: to one upstream, with a host that is known.
-    private func checkSignature(of configuration: ChannelConfiguration) {
-        let signed = configuration.credentials.compactMap { credential -> HMACSettings? in
-            if case .hmac(let settings) = credential.authentication { settings } else { nil }
-        }
-        guard !signed.isEmpty else { return }
+    /// The upstream's URL says what the server is: there must be one, and no more than that.
+    private func checkDiscovery(
+        of configuration: ChannelConfiguration,
+        in section: Section<AuthenticationKey>
+    ) {
+        guard configuration.discovery != nil else { return }
+        let place = section.section(.oauth, OAuthKey.self).place(of: .discover)
         if configuration.upstreams.count > 1 {
-            reading.report(
-                "a signature covers the path that is sent, so a channel with auth.hmac has one upstream",
-                at: channel.place(of: .upstream)
-            )
+            reading.report("the server cannot be found by more than one upstream", at: place)
+        } else if configuration.upstreams.isEmpty, channel[.stub] != nil {
+            reading.require("the server cannot be found without an upstream", at: place)
         }
-        if configuration.host == .app, signed.contains(where: { $0.uses(.host) }) {
-            reading.report(
-                "auth.hmac signs the Host that is sent, which cannot be the app's: use upstream or a name",
-                at: channel.place(of: .host)
-            )
+        if case .path = configuration.placement {
+            reading.report("the server cannot be found by a URL that holds a credential", at: place)
         }
     }
 

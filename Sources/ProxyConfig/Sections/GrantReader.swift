@@ -16,7 +16,9 @@ struct GrantReader {
         if isApp, let node = section[.audience] {
             section.reading.report("the grant github_app does not use audience", at: node)
         }
-        if section[.audience] == nil, oauth.lacks(.issuer), !isApp {
+        if section[.audience] == nil, oauth.lacks(.issuer), !isApp,
+            !DiscoveryReader.isOn(in: oauth)
+        {
             section.require(.audience, "required if there is no issuer")
         }
         guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }

@@ -40,6 +40,12 @@ struct IdentityReader {
                 "bearer, basic, header, exec, aws, jwt, hmac or oauth is required"
             )
         }
+        if case .oauth(let settings) = authentication, settings.discovery != nil {
+            reading.report(
+                "goes with a channel's own oauth: its upstream says what the server is",
+                at: reader.section.section(.oauth, OAuthKey.self).place(of: .discover)
+            )
+        }
         let tls = tls(of: section)
         if case .oauth(let settings) = authentication, settings.clientAuthentication == .tls,
             tls.clientCertificate == nil

@@ -10,9 +10,11 @@ struct OAuthReader {
         let authentication = authentication(for: grant)
         let installation = InstallationReader(oauth: section).installation(for: grant)
         let grants = GrantReader(oauth: section)
+        let discovery = DiscoveryReader(section: section)
         let proxy = section.proxy(.proxy)
         let settings = OAuthSettings(
             grant: grant,
+            discovery: discovery.discovery(),
             issuer: issuer(proxy),
             tokenURL: endpoint(.tokenURL, proxy)
                 ?? installation.flatMap(InstallationReader.url),
@@ -46,6 +48,7 @@ struct OAuthReader {
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300)),
             proxy: proxy
         )
+        if settings.discovery != nil { discovery.check(grant) }
         checkNeeds(of: settings)
         return settings
     }
@@ -58,6 +61,9 @@ struct OAuthReader {
         case .githubApp: .privateKeyJWT
         // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional.
         case .jwtBearer: section.choice(.clientAuthentication, default: .none)
+        // A client that is found out at the sign-in has a secret only if the configuration gives it one.
+        case _ where DiscoveryReader.isOn(in: section) && section.lacks(.clientSecret):
+            section.choice(.clientAuthentication, default: .none)
         default: section.choice(.clientAuthentication, default: .basic)
         }
     }
@@ -72,7 +78,9 @@ struct OAuthReader {
 
     /// The grant; one that is only given by its own name is an extension.
     private func grant() -> OAuthSettings.Grant {
-        let grant = section.choice(.grant, default: OAuthSettings.Grant.clientCredentials)
+        let usual: OAuthSettings.Grant =
+            DiscoveryReader.isOn(in: section) ? .authorizationCode : .clientCredentials
+        let grant = section.choice(.grant, default: usual)
         return grant == .clientCredentials && section[.grantType] != nil ? .byName : grant
     }
 
@@ -154,12 +162,15 @@ struct OAuthReader {
         let authentication = settings.clientAuthentication
         var isServiceAccount = false
         if case .serviceAccount = settings.assertion?.signer { isServiceAccount = true }
-        if section.lacks(.tokenURL), section.lacks(.issuer), !isServiceAccount,
+        let isFound = settings.discovery != nil
+        if section.lacks(.tokenURL), section.lacks(.issuer), !isServiceAccount, !isFound,
             settings.grant != .githubApp
         {
             section.require(.tokenURL, "token_url or issuer is required")
         }
-        if section[.clientID] == nil, settings.grant != .jwtBearer || authentication != .none {
+        if section[.clientID] == nil, !isFound,
+            settings.grant != .jwtBearer || authentication != .none
+        {
             section.require(.clientID)
         }
         if [.basic, .basicRaw, .post].contains(authentication), section[.clientSecret] == nil {
@@ -185,6 +196,7 @@ struct OAuthReader {
                 at: node
             )
         }
+        if isFound { return }
         if settings.grant == .authorizationCode {
             needsEndpoint(.authorizationURL, for: settings.grant)
         }

@@ -1,6 +1,7 @@
 import HTTPMessage
 
-/// Checks that a channel allows signatures of AWS, which name the host, the region and the service.
+/// Checks that a channel allows signatures of requests, which cover what is sent: those of AWS name the host,
+/// the region and the service.
 struct SignatureCheck {
     private let channel: Section<ChannelKey>
     private let authentication: Section<AuthenticationKey>
@@ -13,6 +14,7 @@ struct SignatureCheck {
 
     /// Reports what stands in the way of the signatures of a channel, if it makes any.
     func check(_ configuration: ChannelConfiguration) {
+        checkKeyedHashes(of: configuration)
         let signing = configuration.credentials.filter { $0.aws != nil }
         guard !signing.isEmpty else { return }
         if configuration.host == .app {
@@ -34,6 +36,25 @@ struct SignatureCheck {
             reading.report(
                 "with auth.aws, which knows the refusals of AWS, further ones need a body to be told by",
                 at: retry.section(.unauthorized, UnauthorizedKey.self).place(of: .status)
+            )
+        }
+    }
+
+    private func checkKeyedHashes(of configuration: ChannelConfiguration) {
+        let signed = configuration.credentials.compactMap { credential -> HMACSettings? in
+            if case .hmac(let settings) = credential.authentication { settings } else { nil }
+        }
+        guard !signed.isEmpty else { return }
+        if configuration.upstreams.count > 1 {
+            reading.report(
+                "a signature covers the path that is sent, so a channel with auth.hmac has one upstream",
+                at: channel.place(of: .upstream)
+            )
+        }
+        if configuration.host == .app, signed.contains(where: { $0.uses(.host) }) {
+            reading.report(
+                "auth.hmac signs the Host that is sent, which cannot be the app's: use upstream or a name",
+                at: channel.place(of: .host)
             )
         }
     }

@@ -139,3 +139,10 @@ extension ChannelConfiguration {
         )
     }
 }
+
+extension ChannelConfiguration {
+    /// Whether and how the authorization server is found by the upstream's URL.
+    package var discovery: OAuthSettings.Discovery? {
+        credentials.first?.oauth?.discovery
+    }
+}

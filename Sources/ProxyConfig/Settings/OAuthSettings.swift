@@ -1,6 +1,8 @@
 /// How a channel gets its OAuth 2.0 tokens.
 package struct OAuthSettings: Sendable, Hashable {
     package var grant: Grant
+    /// Whether and how the server is found by the upstream's URL (RFC 9728).
+    package var discovery: Discovery?
     /// The issuer identifier as configured; it is compared byte for byte.
     package var issuer: String?
     package var tokenURL: EndpointURL?
@@ -47,6 +49,12 @@ package struct OAuthSettings: Sendable, Hashable {
     package var refreshBefore: Duration
     /// The proxy through which the authorization server is reached.
     package var proxy: ProxySettings?
+
+    /// How the authorization server of an upstream is found, at a sign-in.
+    package struct Discovery: Sendable, Hashable {
+        /// The URL of a document about the client, which is its id where the server takes such ids.
+        package var clientMetadataURL: String?
+    }
 
     /// How the first token is obtained.
     package enum Grant: String, Sendable, CaseIterable {

@@ -18,7 +18,8 @@ package struct RedirectURI: Sendable, Hashable {
         self.path = path
     }
 
-    init?(_ text: String) {
+    /// Parses a URI; `nil` unless it is `http` on a loopback address, without query and fragment.
+    package init?(_ text: String) {
         let scheme = "http://"
         guard text.hasPrefix(scheme), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             return nil
@@ -32,6 +33,11 @@ package struct RedirectURI: Sendable, Hashable {
             !path.split(separator: "/").contains(where: URLText.isDotSegment)
         else { return nil }
         self.init(host: authority.host, port: authority.port, path: String(path))
+    }
+
+    /// Whether another one is the same, with any port where this one has none.
+    package func accepts(_ other: RedirectURI) -> Bool {
+        host == other.host && path == other.path && (port == nil || port == other.port)
     }
 
     /// The URI with the actual port, as sent to the server and the browser.

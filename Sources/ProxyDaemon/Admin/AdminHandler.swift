@@ -81,7 +81,10 @@ struct AdminHandler: Sendable {
                 call.peer,
                 to: "the tokens of \(channel) are forgotten",
                 orFailWith: 500
-            ) { try await $0.forget() }
+            ) { manager in
+                try await manager.forget()
+                await daemon.renewServer(of: channel)
+            }
         case .refresh(let channel):
             await change(
                 .refresh,
@@ -89,17 +92,21 @@ struct AdminHandler: Sendable {
                 call.peer,
                 to: "the token of \(channel) was renewed"
             ) { try await $0.forceRefresh() }
-        case .adopt(let channel):
-            // Of a sign-in on the command line.
-            await change(
-                .login,
-                channel,
-                call.peer,
-                to: "the stored tokens of \(channel) are in force"
-            ) { try await $0.lookIntoStore() }
+        case .adopt(let channel): await adopt(channel, for: call.peer)
         case .revealed(let channel):
             await change(.reveal, channel, call.peer, to: "noted") { _ in }
         }
+    }
+
+    /// Puts the tokens of a sign-in on the command line in force, which may be those of another server.
+    private func adopt(_ channel: String, for peer: SocketPeer) async -> Response {
+        await daemon.renewServer(of: channel)
+        return await change(
+            .login,
+            channel,
+            peer,
+            to: "the stored tokens of \(channel) are in force"
+        ) { try await $0.lookIntoStore() }
     }
 
     private func metrics() async -> Response {

@@ -132,6 +132,7 @@ extension DaemonStatus.Token {
             parts.append("sign-in ends in \(DaemonStatus.time(refreshExpiresInS))")
         }
         if let scope, !scope.isEmpty { parts.append("scope \(scope)") }
+        if let issuer { parts.append("from \(issuer)") }
         if let waiters, waiters > 0 {
             parts.append("\(DaemonStatus.count(waiters, "request")) waiting")
         }
@@ -141,6 +142,8 @@ extension DaemonStatus.Token {
             parts.append("sign in again: \(advice ?? "netproxy login \(channel)")")
         } else if let advice {
             parts.append("no one has signed in yet: \(advice)")
+        } else if let wantedScope {
+            parts.append("the API wants the scope \(wantedScope): netproxy login \(channel)")
         }
         return parts.joined(separator: ", ")
     }

@@ -88,6 +88,10 @@ package struct DaemonStatus: Sendable, Codable {
         package var refreshExpiresInS: Double?
         /// What it is good for, as granted.
         package var scope: String?
+        /// The scopes that the API has missed since the last sign-in, which another one asks for.
+        package var wantedScope: String?
+        /// The authorization server that was found by the upstream's URL and trusted.
+        package var issuer: String?
         /// Whether the token is not in the state directory, because writing failed.
         package var isUnsaved: Bool?
         /// How many requests wait for it.

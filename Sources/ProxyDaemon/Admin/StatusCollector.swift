@@ -29,13 +29,15 @@ struct StatusCollector {
         var list: [DaemonStatus.ChannelStatus] = []
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
+            var token: DaemonStatus.Token?
+            if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
+            token?.wantedScope = channel.wantedScope?.text
             list.append(
                 DaemonStatus.ChannelStatus(
                     name: channel.name,
                     upstream: channel.upstream,
                     furtherUpstreams: channel.furtherUpstreams,
-                    token: channel.accounts.count == 1
-                        ? await token(of: channel.accounts[0]) : nil,
+                    token: token,
                     identities: channel.identities,
                     pool: figures.pools[channel.name] ?? DaemonStatus.Pool(),
                     requests: counted.requests,
@@ -96,6 +98,7 @@ extension StatusCollector {
             expiresInS: status.expiresIn.map(DaemonStatus.tenths),
             refreshExpiresInS: status.refreshExpiresIn.map(DaemonStatus.tenths),
             scope: status.scope,
+            issuer: account.inputs.pinned?.issuer,
             isUnsaved: status.isUnsaved ? true : nil,
             waiters: status.waiters,
             lastError: status.lastFailure?.words,

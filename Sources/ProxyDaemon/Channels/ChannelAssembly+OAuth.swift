@@ -33,9 +33,8 @@ extension ChannelAssembly {
                 continue
             }
             let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, of: channel, log) else {
-                continue
-            }
+            guard let authorizer = try await authorizer(credential, part, of: channel, log)
+            else { continue }
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
@@ -50,6 +49,7 @@ extension ChannelAssembly {
     /// Returns what supplies a credential to a channel; `nil` without one.
     private func authorizer(
         _ credential: CredentialConfiguration,
+        _ inputs: ChannelInputs,
         of channel: ChannelConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
@@ -65,7 +65,8 @@ extension ChannelAssembly {
                 ),
                 onEvent: events(of: credential.owner, log)
             )
-        case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
+        case .oauth(let settings):
+            return try await oauth(settings, of: credential, at: inputs.pinned, log: log)
         case .aws(let settings):
             return try await aws(settings, of: credential, for: channel, log: log)
         case .hmac(let settings):
@@ -154,11 +155,12 @@ extension ChannelAssembly {
     private func oauth(
         _ settings: OAuthSettings,
         of credential: CredentialConfiguration,
+        at pinned: PinnedServer?,
         log: ChannelLog
     ) async throws -> OAuthManager {
         let client: OAuthClient
         do {
-            client = try await oauthClients.client(settings, of: credential)
+            client = try await oauthClients.client(settings, of: credential, at: pinned)
         } catch let error as IOError {
             throw IOError.system("\(credential.owner): \(error)")
         }

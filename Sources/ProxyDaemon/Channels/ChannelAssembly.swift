@@ -127,6 +127,7 @@ final class ChannelAssembly: Sendable {
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
+        inputs.pinned = await oauthClients.pinned(of: channel)
         for reference in channel.secretReferences {
             do throws(SecretError) {
                 inputs.secrets[reference] = try await secrets.secret(reference)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetworkCore
+import OAuth
 import ProxyConfig
 
 /// The secrets and files that a channel is made of, beside its configuration: when one of them
@@ -10,6 +11,8 @@ struct ChannelInputs: Sendable, Equatable {
     var documents: [SecretReference: Secret] = [:]
     /// The contents by path; `nil` for a file that cannot be read, which is reported where it is used.
     var files: [String: Data?]
+    /// The authorization server that was found by the upstream's URL and trusted.
+    var pinned: PinnedServer?
 
     init(files: [String]) {
         self.files = Dictionary(
@@ -29,6 +32,7 @@ extension ChannelInputs {
             part.documents[reference] = documents[reference]
         }
         for path in credential.files { part.files[path] = files[path] }
+        part.pinned = pinned
         return part
     }
 

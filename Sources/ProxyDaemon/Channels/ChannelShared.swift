@@ -25,6 +25,8 @@ final class ChannelShared: Sendable {
     let accounts: [ChannelAccount]
     /// Which of them a request gets, where that depends on the client.
     let accountChoice: AccountChoice?
+    /// The scopes that the API misses; `nil` where netproxy does not find the authorization server.
+    let wantedScope: WantedScope?
     /// Where the credential goes; `nil` without one.
     let place: CredentialPlace?
     /// The upstreams, as their responses name them.
@@ -64,6 +66,7 @@ final class ChannelShared: Sendable {
         self.inputs = inputs
         self.accounts = accounts
         accountChoice = AccountChoice(among: accounts.map(\.clients))
+        wantedScope = configuration.discovery == nil ? nil : WantedScope()
         self.access = access
         scope = AccessScope(
             methods: configuration.access.methods.compactMap { HTTPMethod(rawValue: $0) },

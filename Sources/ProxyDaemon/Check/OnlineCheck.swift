@@ -161,7 +161,18 @@ package struct OnlineCheck: Sendable {
         return await outcome(
             "\(credential.owner): token endpoint\(place.map { " \($0)" } ?? "")"
         ) {
-            let client = try await oauthClients.client(settings, of: credential, for: .trial)
+            let channel = configuration.channels.first { credential.owner == .channel($0.name) }
+            var pinned: PinnedServer?
+            if let channel { pinned = await oauthClients.pinned(of: channel) }
+            let client = try await oauthClients.client(
+                settings,
+                of: credential,
+                for: .trial,
+                at: pinned
+            )
+            if settings.discovery != nil, pinned == nil {
+                return "not known yet; netproxy login \(credential.name) finds it by the upstream"
+            }
             guard let grant = try await client.harmlessGrant() else {
                 return try await reaching(client)
             }

@@ -45,16 +45,29 @@ struct OAuthAssembly: Sendable {
 
     /// Makes the client of a credential.
     ///
+    /// - Parameters:
+    ///   - configured: its settings.
+    ///   - credential: the credential.
+    ///   - purpose: what the client is for.
+    ///   - pinned: the server that was found by the upstream's URL, if one was.
+    /// - Returns: the client.
     /// - Throws: an error that names what cannot be read or used.
     func client(
-        _ settings: OAuthSettings,
+        _ configured: OAuthSettings,
         of credential: CredentialConfiguration,
-        for purpose: SignIn.Purpose = .signIn
+        for purpose: SignIn.Purpose = .signIn,
+        at pinned: PinnedServer? = nil
     ) async throws -> OAuthClient {
+        if purpose != .trial {
+            try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
+        }
+        let settings = pinned.map(configured.resolved) ?? configured
         let account = try await serviceAccount(settings)
         let tokenURL = settings.tokenURL.map(ServerEndpoint.init)
         let named = tokenURL ?? account.flatMap { ServerEndpoint($0.tokenURI) }
-        guard let server = named ?? settings.issuer.flatMap({ ServerEndpoint($0) }) else {
+        // Without a server nothing is sent: a user must sign in first.
+        let issuer = settings.issuer.flatMap { ServerEndpoint($0) }
+        guard let server = named ?? issuer ?? (settings.discovery == nil ? nil : "") else {
             throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
         }
         var configuration = OAuthConfiguration(
@@ -70,8 +83,10 @@ struct OAuthAssembly: Sendable {
         configuration.resources = settings.resources
         configuration.narrowsScope = credential.isNarrowed
         configuration.issuer = settings.issuer
+        configuration.pinned = pinned
         if purpose != .look {
-            configuration.clientSecret = try await secret(settings.clientSecret)
+            configuration.clientSecret =
+                try await secret(settings.clientSecret) ?? pinned?.client.secret
             configuration.rotatingSecret = rotating(
                 configuration.clientSecret,
                 settings.clientSecret,
@@ -124,19 +139,13 @@ struct OAuthAssembly: Sendable {
         if named == nil, let metadata {
             service = DiscoveringTokenClient(direct, directory: metadata)
         }
-        if purpose != .trial {
-            try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
-        }
+        if pinned?.client.kind == .registered { service = RegisteredClientService(over: service) }
         return OAuthClient(
             settings: settings,
             configuration: configuration,
             service: service,
             transport: transport,
-            store: FileTokenStore(
-                directory: directory,
-                family: credential.name,
-                seal: try await seal.value()
-            ),
+            store: try await store(of: credential),
             metadata: metadata
         )
     }
@@ -148,6 +157,61 @@ struct OAuthAssembly: Sendable {
         var options = options
         options.authorities = tls.authorities
         options.addsSystemRoots = tls.systemRoots == .trusted
+        return OwnRequests(over: try PooledTransport(options: options, on: loop))
+    }
+
+    /// The store of a credential's tokens.
+    private func store(of credential: CredentialConfiguration) async throws -> FileTokenStore {
+        FileTokenStore(
+            directory: directory,
+            family: credential.name,
+            seal: try await seal.value()
+        )
+    }
+
+    // MARK: - Servers that are found
+
+    /// The server that was trusted at the last sign-in to a channel; `nil` before the first, for a channel
+    /// whose server is configured, and if that sign-in was for another resource than the channel has now:
+    /// its token is for no one else.
+    func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
+        guard channel.discovery != nil, let credential = channel.credentials.first else {
+            return nil
+        }
+        do {
+            guard let pinned = try await store(of: credential).load()?.pinned else { return nil }
+            let (upstream, resource) = (channel.endpoint, ServerEndpoint(pinned.resource))
+            if let resource, ProtectedResource.covers(upstream, resource) { return pinned }
+            report(
+                "\(credential.owner): the last sign-in was for \(pinned.resource) and not for "
+                    + "\(upstream); sign in again: \(credential.signIn)"
+            )
+        } catch {
+            report("\(credential.owner): the server that was trusted cannot be read: \(error)")
+        }
+        return nil
+    }
+
+    /// Speaks to a channel's upstream as its requests do, without its credential.
+    func upstream(of channel: ChannelConfiguration) async throws -> any HTTPTransport {
+        var proxy: ParentProxy?
+        if let settings = channel.proxy {
+            proxy = try ParentProxy(
+                settings,
+                try await secret(settings.login?.password),
+                for: "channel \(channel.name): proxy"
+            )
+        }
+        var options = UpstreamOptions(channel, proxy: proxy)
+        options.authorities = channel.tls.authorities
+        options.addsSystemRoots = channel.tls.systemRoots == .trusted
+        options.minimumTLSVersion = channel.tls.minimum == .v1_3 ? .tls13 : .tls12
+        options.certificate = channel.tls.clientCertificate?.certificate
+        options.certificateKey = channel.tls.clientCertificate?.key
+        options.pins =
+            channel.tls.pinMode == .enforce ? channel.tls.pins.map(\.text) : []
+        if case .name(let name) = channel.host { options.host = .name(name) }
+        options.responseTimeout = .seconds(10)
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
     }
 

@@ -4,6 +4,7 @@ import NetworkCore
 import OAuth
 import ProxyConfig
 import RequestLog
+import Synchronization
 
 /// Why a reload did not happen, line by line.
 package struct ReloadFailure: Error, Sendable {
@@ -103,7 +104,7 @@ extension Daemon {
         let waiting =
             switch reason {
             case .reload: inForce.replace(with: next, at: Date().timeIntervalSince1970)
-            case .expiredSecrets: [String]()
+            case .otherInputs: [String]()
             }
         if !waiting.isEmpty {
             let verb = waiting.count == 1 ? "takes" : "take"
@@ -163,22 +164,39 @@ extension Daemon {
     }
 
     private func renewSecretsNow() async {
+        guard let error = await installAgain() else { return }
+        setup.report("a secret that expires could not be read again, the old one stays: \(error)")
+        renewSecrets(after: Daemon.renewalPause / 0.8)
+    }
+
+    /// Puts the configuration in force once more, with what has changed beside it.
+    ///
+    /// - Returns: why that failed.
+    private func installAgain() async -> (any Error)? {
         let previous = reloading
+        let failure = Mutex<(any Error)?>(nil)
         let next = Task { () -> Result<[String], ReloadFailure> in
             _ = await previous?.value
             guard !state.isEnding else { return .success([]) }
             do {
-                return .success(try await install(inForce.current, because: .expiredSecrets))
+                return .success(try await install(inForce.current, because: .otherInputs))
             } catch {
-                setup.report(
-                    "a secret that expires could not be read again, the old one stays: \(error)"
-                )
-                renewSecrets(after: Daemon.renewalPause / 0.8)
+                failure.withLock { $0 = error }
                 return .success([])
             }
         }
         reloading = next
         _ = await next.value
+        return failure.withLock { $0 }
+    }
+
+    /// Makes a channel again whose authorization server is found by its upstream's URL: a user has signed
+    /// in or out.
+    func renewServer(of name: String) async {
+        guard channels[name]?.configuration.discovery != nil else { return }
+        if let error = await installAgain() {
+            setup.report("channel \(name): the server that was found is not in force: \(error)")
+        }
     }
 
     // MARK: - Planning
@@ -248,8 +266,8 @@ extension Daemon {
 /// Why a configuration is put in force.
 private enum InstallReason {
     case reload
-    /// It is in force already, with secrets that expire.
-    case expiredSecrets
+    /// It is in force already; a secret, or a server that was found, is another one now.
+    case otherInputs
 }
 
 /// Why a valid configuration is not put in force.

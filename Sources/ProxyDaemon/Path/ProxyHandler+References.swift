@@ -2,6 +2,7 @@ import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
+import OAuth
 import RequestLog
 
 /// What the fields of a request and of its response refer to, in the names of the app and of the upstream.
@@ -65,10 +66,15 @@ extension ProxyHandler {
 
     /// Edits what a response refers to, and notes what leads past netproxy.
     @inline(never)
-    func edit(_ headers: inout HTTPHeaders, _ exchange: inout Exchange) {
+    func edit(_ response: inout Response, _ exchange: inout Exchange) {
         guard let shared = exchange.channel?.shared, let view = exchange.view else { return }
         exchange.leads = shared.references(view, exchange.record.context.sentCredential)
-            .edit(&headers)
+            .edit(&response.headers)
+        // The app must not sign in past netproxy.
+        if !shared.accounts.isEmpty, response.status == 401 || response.status == 403 {
+            if response.status == 403 { shared.wantedScope?.learn(from: response.headers) }
+            ResourceMetadataRemoval.edit(&response.headers)
+        }
     }
 
     /// Has interim responses edited like the final one.

@@ -75,7 +75,7 @@ final class ProxyHandler {
                     throw NetworkError(ofExchange: error)
                 }
                 if let channel = exchange.channel, channel.shared.edits(response.headers) {
-                    edit(&response.headers, &exchange)
+                    edit(&response, &exchange)
                 }
                 if app.request.announcesProxy {
                     response.headers.append(.via, validated: requests.via(exchange.record.context))
@@ -233,6 +233,7 @@ final class ProxyHandler {
             )
         }
         try channel.shared.scope.check(exchange.head, target: route.target)
+        if channel.shared.wantedScope != nil { try HiddenMetadata.check(route.target) }
         if let limiter = channel.shared.limiter {
             let client = RateClient(
                 key: keys.lentID,

@@ -211,6 +211,9 @@ struct ExchangeDescriber {
         guard challenge.contains("error insufficient_scope"),
             case .oauth? = configuration?.authentication
         else { return challenge }
+        if let credential = configuration?.credentials.first, credential.oauth?.discovery != nil {
+            return "\(challenge); the token lacks a scope: \(credential.signIn) asks for it"
+        }
         return "\(challenge); the token lacks a scope: add it to auth.oauth.scopes"
     }
 

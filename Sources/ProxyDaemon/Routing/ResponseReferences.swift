@@ -8,8 +8,14 @@ import ProxyConfig
 /// that. A credential that stands in the query or the path comes back in such fields: the app never sees
 /// it.
 struct ResponseReferences {
-    /// The fields with references, of those that a lookup of a bit finds.
-    private static let known = KnownFieldSet(.location, .contentLocation, .link, .setCookie)
+    /// The fields with references, of those that a lookup of a bit finds; a challenge may refer to metadata.
+    private static let known = KnownFieldSet(
+        .location,
+        .contentLocation,
+        .link,
+        .setCookie,
+        .wwwAuthenticate
+    )
     /// The lengths of the names of the others, as bits.
     private static let lengths = LeadsAway.Field.allCases.map(\.name)
         .filter { $0.known == nil }

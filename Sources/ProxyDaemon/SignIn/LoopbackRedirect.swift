@@ -86,6 +86,23 @@ final class LoopbackRedirect: Sendable {
         throw failure
     }
 
+    /// Returns a URI with a port that is free now: its own, if it has one.
+    ///
+    /// - Throws: `IOError` if that port is taken.
+    static func freeURI(for registered: RedirectURI) throws(IOError) -> String {
+        registered.text(port: try sockets(for: registered)[0].address.port ?? 0)
+    }
+
+    /// Whether the port of a URI is free now.
+    static func isFree(_ registered: RedirectURI) -> Bool {
+        do throws(IOError) {
+            _ = try sockets(for: registered)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     private static var hasIPv6: Bool {
         do throws(IOError) {
             _ = try socket("::1", 0)

@@ -23,7 +23,7 @@ extension SignIn {
         } catch let error as IOError {
             throw Failure(description: "\(error)")
         } catch let error as SignInError {
-            throw Failure(description: error.description)
+            throw Failure(description: error.description, serverError: error.serverError)
         }
     }
 
@@ -32,7 +32,7 @@ extension SignIn {
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
         let attempt = BrowserAttempt(channel: credential.name, say: say)
         let redirect = try await LoopbackRedirect(
-            settings.redirect,
+            client.settings.redirect,
             showing: SignInPage(
                 channel: credential.name,
                 server: server.authorizationEndpoint?.origin.authority ?? ""
@@ -76,7 +76,7 @@ extension SignIn {
         await redirect.close()
         switch ending {
         case .signedIn: return
-        case .failed(let failure): throw SignInError(failure.description)
+        case .failed(let failure): throw SignInError(failure.description, code: failure.code)
         case nil:
             try Task.checkCancellation()
             throw SignInError("no sign-in was completed within 5 minutes")

@@ -30,7 +30,7 @@ extension SignIn {
         } catch let error as MetadataError {
             throw Failure(description: error.description)
         } catch let error as SignInError {
-            throw Failure(description: error.description)
+            throw Failure(description: error.description, serverError: error.serverError)
         }
     }
 }

@@ -12,6 +12,8 @@ package struct SignIn: Sendable {
     package struct Failure: Error, CustomStringConvertible {
         /// One clause, without secrets.
         package let description: String
+        /// The server's `error` code, if it sent one.
+        package var serverError: String?
     }
 
     /// What the session is for.
@@ -26,11 +28,15 @@ package struct SignIn: Sendable {
     }
 
     let credential: CredentialConfiguration
+    /// The channel that the credential belongs to; `nil` for an identity.
+    let channel: ChannelConfiguration?
     let settings: OAuthSettings
-    let client: OAuthClient
+    /// Changes when the server is found.
+    var client: OAuthClient
+    let assembly: OAuthAssembly
     /// What the user is asked for: with an identity, the resources of all channels that use it, of which
     /// each token is for fewer (RFC 8707 §2.2).
-    let asked: OAuthConfiguration
+    var asked: OAuthConfiguration
     let loop: EventLoop
     let say: @Sendable (String) -> Void
 
@@ -56,15 +62,25 @@ package struct SignIn: Sendable {
                 description: "\(credential.owner) has no \(credential.owner.key("oauth"))"
             )
         }
+        channel = configuration.channels.first {
+            credential.owner == .channel($0.name)
+        }
         do {
             loop = try EventLoop(index: 97)
             try loop.start()
-            let assembly = try OAuthAssembly(
+            assembly = try OAuthAssembly(
                 configuration,
                 secrets: SecretReader(SecretResolver(environment: environment)),
                 loop: loop
             )
-            client = try await assembly.client(settings, of: credential, for: purpose)
+            var pinned: PinnedServer?
+            if let channel { pinned = await assembly.pinned(of: channel) }
+            client = try await assembly.client(
+                settings,
+                of: credential,
+                for: purpose,
+                at: pinned
+            )
         } catch {
             throw Failure(description: "\(credential.owner): \(error)")
         }
@@ -153,7 +169,7 @@ package struct SignIn: Sendable {
             say(
                 "The server issued no refresh token: when this token expires, sign in again."
             )
-            say(RefreshTokenAdvice.words(for: settings))
+            say(RefreshTokenAdvice.words(for: client.settings))
         }
     }
 

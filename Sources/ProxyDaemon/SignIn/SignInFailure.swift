@@ -6,6 +6,8 @@ struct SignInFailure: Sendable, Equatable {
     let words: String
     /// One sentence.
     let advice: String
+    /// The server's `error` code, if it sent one.
+    let code: String?
 
     /// Describes a failure.
     ///
@@ -17,6 +19,7 @@ struct SignInFailure: Sendable, Equatable {
     ///   - redirect: the redirect URI that was used.
     init(_ words: String, code: String?, channel: String, redirect: String) {
         self.words = words
+        self.code = code
         let again = "run netproxy login \(channel) again"
         let isAboutRedirect =
             code == "redirect_uri_mismatch"

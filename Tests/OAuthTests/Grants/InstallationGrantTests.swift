@@ -54,7 +54,7 @@ import Testing
         #expect(await manager.status().expiresIn == .seconds(3600))
         let request = try #require(server.seen.first)
         #expect(
-            request.content
+            request.body
                 == #"{"permissions":{"contents":"read","issues":"write"},"repositories":["site"]}"#
         )
         #expect(request.headers[.contentType] == "application/json")
@@ -72,7 +72,7 @@ import Testing
     {
         server.script(Self.target, .json(201, #"{"token":"ghs_x"}"#))
         _ = try await manager().credential(until: nil)
-        #expect(server.seen.first?.content == "{}")
+        #expect(server.seen.first?.body == "{}")
         let identities = [
             InstallationGrant(.init()), InstallationGrant(.init(repositories: ["a"])),
             InstallationGrant(.init(permissions: ["a": "read"])),

@@ -6,10 +6,11 @@ import Synchronization
 final class ScriptedServer: HTTPTransport {
     /// A request as it arrived.
     struct Seen: Sendable {
+        let method: HTTPMethod
         let url: String
         let headers: HTTPHeaders
         let form: [String: String]
-        let content: String
+        let body: String
     }
 
     /// An answer, or none.
@@ -18,6 +19,8 @@ final class ScriptedServer: HTTPTransport {
         case form(HTTPStatus, String)
         /// JSON, with a wait that the server asks for.
         case busy(HTTPStatus, String, retryAfter: String)
+        /// A status with lines of `WWW-Authenticate`.
+        case challenge(HTTPStatus, [String])
         case unreachable
         case lost
     }
@@ -45,10 +48,11 @@ final class ScriptedServer: HTTPTransport {
         var form: [String: String] = [:]
         for field in FormDecoding.decode(body) { form[field.name] = field.value }
         let seen = Seen(
+            method: request.method,
             url: "\(request.origin)\(request.target)",
             headers: request.headers,
             form: form,
-            content: body
+            body: body
         )
         let answer: Answer = state.withLock { state in
             state.seen.append(seen)
@@ -73,6 +77,10 @@ final class ScriptedServer: HTTPTransport {
                 headers: try HTTPHeaders(validating: [.retryAfter: wait]),
                 body: .bytes(ByteSlice(text))
             )
+        case .challenge(let status, let lines):
+            var headers = HTTPHeaders()
+            for line in lines { headers.append(.wwwAuthenticate, validated: line) }
+            return Response(status: status, headers: headers)
         case .unreachable:
             throw NetworkError(
                 .connectionRefused,

@@ -1,0 +1,103 @@
+package import NetworkCore
+
+/// The authorization server that a user trusted at a sign-in, found by the URL of a protected resource,
+/// and netproxy's client there.
+///
+/// It is stored with the tokens. Nothing but another sign-in replaces it.
+package struct PinnedServer: Sendable, Equatable {
+    /// A client of the server.
+    package struct Client: Sendable, Equatable {
+        /// How the client came by its id.
+        package enum Kind: String, Sendable {
+            /// It is in the configuration.
+            case configured
+            /// It is the URL of a document about the client.
+            case document
+            /// The server has registered it (RFC 7591).
+            case registered
+            /// The server had registered it and does not know it any more: the next sign-in registers
+            /// another one.
+            case refused
+        }
+
+        /// How a client that need not hold a key authenticates, by the names of RFC 7591 §2.
+        package enum Authentication: String, Sendable, CaseIterable {
+            case none
+            case post = "client_secret_post"
+            case basic = "client_secret_basic"
+        }
+
+        /// The client identifier.
+        package var id: String
+        /// How it came by it.
+        package var kind: Kind
+        /// The secret that the server issued; one of the configuration is not kept here.
+        package var secret: Secret?
+        /// When that secret expires; `nil` if it does not.
+        package var secretExpiresAt: UnixTime?
+        /// How it authenticates, unless the configuration says so.
+        package var authentication: Authentication
+        /// The redirect URI that was registered, with its port.
+        package var redirect: String?
+        /// The scopes that it was registered for; empty for a client that may ask for any.
+        package var scopes: [String]
+
+        /// Describes a client.
+        package init(
+            id: String,
+            kind: Kind,
+            secret: Secret? = nil,
+            secretExpiresAt: UnixTime? = nil,
+            authentication: Authentication = .none,
+            redirect: String? = nil,
+            scopes: [String] = []
+        ) {
+            self.id = id
+            self.kind = kind
+            self.secret = secret
+            self.secretExpiresAt = secretExpiresAt
+            self.authentication = authentication
+            self.redirect = redirect
+            self.scopes = scopes
+        }
+
+        /// Whether the server is expected to accept the client at this time.
+        package func isGood(at now: UnixTime) -> Bool {
+            kind != .refused && secretExpiresAt.map { now < $0 } ?? true
+        }
+
+        /// Whether the client may ask for these scopes.
+        package func covers(_ wanted: [String]) -> Bool {
+            scopes.isEmpty || wanted.allSatisfy(scopes.contains)
+        }
+    }
+
+    /// The issuer identifier, byte for byte.
+    package var issuer: String
+    /// The resource identifier, byte for byte: the `resource` of every token request.
+    package var resource: String
+    /// The client.
+    package var client: Client
+    /// The scopes that were asked for at the last sign-in.
+    package var scopes: [String]
+
+    /// Describes a server.
+    package init(issuer: String, resource: String, client: Client, scopes: [String] = []) {
+        self.issuer = issuer
+        self.resource = resource
+        self.client = client
+        self.scopes = scopes
+    }
+
+    /// What differs from what is found now, as a clause; `nil` if it is the same server and resource.
+    package func change(to resource: ProtectedResource) -> String? {
+        let pairs = [
+            ("authorization server", issuer, resource.issuer),
+            ("resource", self.resource, resource.identifier),
+        ]
+        let changes = pairs.filter { $0.1 != $0.2 }.map { name, was, now in
+            "the \(name) was \(was) and is now \(now)"
+        }
+        return changes.isEmpty ? nil : changes.joined(separator: ", and ")
+    }
+}

@@ -1,0 +1,192 @@
+package import NetworkCore
+
+/// Asks a protected resource which authorization server protects it (RFC 9728).
+///
+/// Nothing that it sends carries a credential, and it follows no redirect. Only sign-ins use it: what a
+/// resource says later is never followed.
+package struct ResourceProbe: Sendable {
+    /// What a resource says about itself.
+    package struct Finding: Sendable, Hashable {
+        /// Its metadata.
+        package var resource: ProtectedResource
+        /// The scopes that its challenge asks for; empty without one.
+        package var challengedScopes: [String]
+    }
+
+    /// How long the probe may take in total.
+    private static let timeout = Duration.seconds(10)
+    /// The longest document that is read: 256 KiB.
+    private static let limit = 256 * 1024
+
+    private let transport: any HTTPTransport
+    private let clock: any NetworkClock
+    private let allowsInsecure: Bool
+
+    /// Makes a probe; nothing is sent yet.
+    ///
+    /// - Parameters:
+    ///   - transport: speaks to the upstream; must not be one that injects tokens.
+    ///   - clock: measures the time limit.
+    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    package init(
+        over transport: any HTTPTransport,
+        clock: any NetworkClock = SystemClock(),
+        allowsInsecure: Bool = false
+    ) {
+        self.transport = transport
+        self.clock = clock
+        self.allowsInsecure = allowsInsecure
+    }
+
+    /// Finds out what protects an upstream.
+    ///
+    /// - Throws: `MetadataError`.
+    package func find(_ upstream: ServerEndpoint) async throws(MetadataError) -> Finding {
+        guard upstream.isPrivate || allowsInsecure else {
+            throw MetadataError(
+                "the upstream \(upstream) is not https: what it says about itself cannot be trusted"
+            )
+        }
+        let deadline = clock.now + Self.timeout
+        let (status, challenge) = try await challenge(of: upstream, until: deadline)
+        let scopes = challenge?.parameters["scope"].map(ScopeList.scopes) ?? []
+        let places = try self.places(upstream, challenge)
+        var failure: MetadataError?
+        for place in places {
+            let document: [UInt8]?
+            do throws(MetadataError) {
+                document = try await fetch(place, until: deadline)
+                guard let document else { continue }
+                let resource = try ProtectedResource(
+                    document,
+                    of: upstream,
+                    from: place,
+                    allowsInsecure: allowsInsecure
+                )
+                return Finding(resource: resource, challengedScopes: scopes)
+            } catch {
+                // Another place may have the document of this resource.
+                guard error.isNotMetadata else { throw error }
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        throw MetadataError(
+            "\(upstream) answered \(status) and has no metadata of a protected resource (RFC 9728) at "
+                + places.map(\.target).joined(separator: " or ")
+                + "; set auth.oauth.issuer and client_id instead of discover"
+        )
+    }
+
+    /// The place that the challenge names, else the well-known ones.
+    private func places(
+        _ upstream: ServerEndpoint,
+        _ challenge: Challenge?
+    ) throws(MetadataError) -> [ServerEndpoint] {
+        guard let text = challenge?.parameters["resource_metadata"] else {
+            return ProtectedResource.places(of: upstream.target).map {
+                ServerEndpoint(origin: upstream.origin, target: $0)
+            }
+        }
+        let shown = ServerWords.shown(text)
+        guard let place = ServerEndpoint(text), place.isPrivate || allowsInsecure else {
+            throw MetadataError(
+                "\(upstream) names '\(shown)' as the place of its metadata, which is not an https URL"
+            )
+        }
+        guard place.origin == upstream.origin else {
+            throw MetadataError(
+                "\(upstream) names '\(shown)' as the place of its metadata, which is on another origin "
+                    + "than \(upstream.origin); set auth.oauth.issuer and client_id instead of discover"
+            )
+        }
+        return [place]
+    }
+
+    // MARK: - Requests
+
+    /// The upstream's demand for a token, and the status of its last answer.
+    private func challenge(
+        of upstream: ServerEndpoint,
+        until deadline: ContinuousClock.Instant
+    ) async throws(MetadataError) -> (HTTPStatus, Challenge?) {
+        var request = Request(origin: upstream.origin, target: upstream.target)
+        request.headers = [
+            .accept: "application/json, text/event-stream", .acceptEncoding: "identity",
+        ]
+        let first = try await head(of: request, until: deadline)
+        if let challenge = Self.challenge(in: first) { return (first.status, challenge) }
+        guard first.status != 401 else { return (first.status, nil) }
+        // MCP servers may refuse GET before they look for a token.
+        request.method = .post
+        request.headers.append(.contentType, validated: "application/json")
+        request.body = .bytes(ByteSlice(Self.initialize))
+        let second = try await head(of: request, until: deadline)
+        return (second.status, Self.challenge(in: second))
+    }
+
+    /// The first request of MCP's lifecycle, which every server understands.
+    private static let initialize =
+        #"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","#
+        + #""capabilities":{},"clientInfo":{"name":"netproxy","version":"1"}}}"#
+
+    /// The challenge that names the metadata, else the first one for a token.
+    private static func challenge(in response: Response) -> Challenge? {
+        guard response.status == 401 || response.status == 403 else { return nil }
+        let challenges = response.headers.values(of: .wwwAuthenticate)
+            .flatMap { ChallengeParser.parse($0) ?? [] }
+            .filter { ["bearer", "dpop"].contains($0.scheme) }
+        return challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
+    }
+
+    /// The status and the fields of an answer, whose content may never end.
+    private func head(
+        of request: Request,
+        until deadline: ContinuousClock.Instant
+    ) async throws(MetadataError) -> Response {
+        var context = RequestContext(deadline: deadline)
+        do {
+            let response = try await transport.send(request, context: &context)
+            response.body.cancel()
+            return response
+        } catch {
+            throw unreachable(request, error)
+        }
+    }
+
+    /// The content at a place; `nil` for one without a document.
+    private func fetch(
+        _ place: ServerEndpoint,
+        until deadline: ContinuousClock.Instant
+    ) async throws(MetadataError) -> [UInt8]? {
+        var request = Request(origin: place.origin, target: place.target)
+        request.headers = [.accept: "application/json", .acceptEncoding: "identity"]
+        let answer: (response: Response, content: ByteSlice)
+        do {
+            answer = try await transport.answer(
+                to: request,
+                upTo: Self.limit,
+                until: deadline,
+                on: clock
+            )
+        } catch {
+            throw unreachable(request, error)
+        }
+        let status = answer.response.status
+        if status == 200 { return answer.content.array }
+        if status.kind == .clientError, status != 429, status != 408 { return nil }
+        let note = status.kind == .redirection ? "; redirects are not followed" : ""
+        throw MetadataError(
+            "\(place) answered \(status)\(note)",
+            isTransient: status.kind != .redirection,
+            isNotMetadata: status.kind == .redirection
+        )
+    }
+
+    private func unreachable(_ request: Request, _ error: any Error) -> MetadataError {
+        MetadataError(
+            "\(request.origin)\(request.target) cannot be read (\(NetworkError.words(of: error)))",
+            isTransient: true
+        )
+    }
+}

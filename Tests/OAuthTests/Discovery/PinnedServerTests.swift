@@ -1,0 +1,144 @@
+import Foundation
+import NetworkCore
+import TestSupport
+import Testing
+
+@testable import OAuth
+
+/// The server that a user trusted, stored with the tokens.
+@Suite struct PinnedServers {
+    private static let server = PinnedServer(
+        issuer: "https://a.example.com/",
+        resource: "https://mcp.example.com/mcp",
+        client: PinnedServer.Client(
+            id: "c1",
+            kind: .registered,
+            secret: Secret("pinned-s3cret"),
+            secretExpiresAt: UnixTime(secondsSinceEpoch: 2_000_000_000),
+            authentication: .post,
+            redirect: "http://127.0.0.1:4711/callback",
+            scopes: ["read", "write", "all"]
+        ),
+        scopes: ["read", "write"]
+    )
+
+    private var configuration: OAuthConfiguration {
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: "https://a.example.com/token",
+            clientID: "c1",
+            clientSecret: Secret("pinned-s3cret"),
+            clientAuthentication: .post,
+            grant: .refreshToken(initial: nil)
+        )
+        configuration.pinned = Self.server
+        return configuration
+    }
+
+    private let answer = TokenResponse(
+        accessToken: Secret("a"),
+        lifetime: .seconds(60),
+        refreshToken: Secret("r")
+    )
+
+    private func resource(_ identifier: String, _ issuer: String) throws -> ProtectedResource {
+        try ProtectedResource(
+            Array(#"{"resource":"\#(identifier)","authorization_servers":["\#(issuer)"]}"#.utf8),
+            of: "https://mcp.example.com/mcp",
+            from: "https://mcp.example.com/",
+            allowsInsecure: false
+        )
+    }
+
+    @Test func `a file keeps it, and another version's client is registered again`() throws {
+        var record = TokenRecord(authority: "x")
+        record.revision = 1
+        record.pinned = Self.server
+        let text = String(decoding: try TokenFile.encode(record), as: UTF8.self)
+        #expect(TokenFile.decode(Array(text.utf8))?.pinned == Self.server)
+        for (word, other) in [("registered", "leased"), ("client_secret_post", "smoke")] {
+            let changed = text.replacing(word, with: other)
+            #expect(TokenFile.decode(Array(changed.utf8))?.pinned?.client.kind == .refused)
+        }
+        #expect(!"\(record)".contains("s3cret"))
+    }
+
+    @Test func `a time that no one could mean spoils the file`() throws {
+        var record = TokenRecord(authority: "x")
+        record.revision = 1
+        record.pinned = Self.server
+        let text = String(decoding: try TokenFile.encode(record), as: UTF8.self)
+        #expect(
+            TokenFile.decode(Array(text.replacing("2000000000", with: "1e300").utf8)) == nil
+        )
+    }
+
+    @Test func `a sign-in stores it, a renewal keeps it, a sign-out removes it`() async throws {
+        let store = MemoryTokenStore()
+        let clock = ManualClock()
+        try await store.keepSignIn(
+            answer,
+            configuration: configuration,
+            asked: clock.wallNow,
+            clock: clock
+        )
+        #expect(try await store.load()?.pinned == Self.server)
+        let server = ScriptedServer()
+        server.script("/token", .json(200, ScriptedServer.good))
+        let manager = OAuthManager(
+            service: TokenEndpointClient(transport: server, clock: clock),
+            tokenStore: store,
+            configuration: configuration,
+            clock: clock
+        )
+        try await manager.forceRefresh()
+        #expect(server.seen.last?.form["client_secret"] == "pinned-s3cret")
+        #expect(try await store.load()?.pinned == Self.server)
+        try await manager.forget()
+        #expect(try await store.load() == nil)
+    }
+
+    @Test func `a client that its server has forgotten is dead, and registered again next time`()
+        async throws
+    {
+        let store = MemoryTokenStore()
+        let clock = ManualClock()
+        try await store.keepSignIn(
+            answer,
+            configuration: configuration,
+            asked: clock.wallNow,
+            clock: clock
+        )
+        let server = ScriptedServer()
+        server.script("/token", .json(401, #"{"error":"invalid_client"}"#))
+        let manager = OAuthManager(
+            service: RegisteredClientService(
+                over: TokenEndpointClient(transport: server, clock: clock)
+            ),
+            tokenStore: store,
+            configuration: configuration,
+            clock: clock
+        )
+        await #expect(throws: NetworkError.self) { try await manager.forceRefresh() }
+        let status = await manager.status()
+        #expect(status.state == .dead || status.lastFailure?.serverError == "invalid_client")
+        let kept = try #require(try await store.load())
+        #expect(kept.pinned?.client.kind == .refused)
+        #expect(kept.pinned?.issuer == Self.server.issuer)
+        #expect(kept.pinned?.client.isGood(at: clock.wallNow) == false)
+        #expect(kept.quarantine?.reason.contains("invalid_client") == true)
+    }
+
+    @Test func `a change of server or resource is told`() throws {
+        let same = try resource("https://mcp.example.com/mcp", "https://a.example.com/")
+        #expect(Self.server.change(to: same) == nil)
+        let other = try resource("https://mcp.example.com/mcp", "https://evil.example")
+        #expect(
+            Self.server.change(to: other)
+                == "the authorization server was https://a.example.com/ and is now https://evil.example"
+        )
+        // Byte for byte: a slash more is another issuer.
+        let wider = try resource("https://mcp.example.com", "https://a.example.com")
+        let words = try #require(Self.server.change(to: wider))
+        #expect(words.contains("and the resource was https://mcp.example.com/mcp"))
+    }
+}

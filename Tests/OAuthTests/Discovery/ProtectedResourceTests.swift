@@ -1,0 +1,155 @@
+import NetworkCore
+import Testing
+
+@testable import OAuth
+
+/// What a protected resource may say about itself.
+@Suite struct ProtectedResources {
+    private let place: ServerEndpoint = "https://mcp.example.com/.well-known/x"
+
+    private func read(
+        _ document: String,
+        of upstream: ServerEndpoint = "https://mcp.example.com/v1/mcp",
+        allowsInsecure: Bool = false
+    ) throws -> ProtectedResource {
+        try ProtectedResource(
+            Array(document.utf8),
+            of: upstream,
+            from: place,
+            allowsInsecure: allowsInsecure
+        )
+    }
+
+    private func document(_ resource: String, _ servers: String...) -> String {
+        let list = servers.map { "\"\($0)\"" }.joined(separator: ",")
+        return #"{"resource":"\#(resource)","authorization_servers":[\#(list)]}"#
+    }
+
+    @Test func `the first server that is https is chosen, and the others are known`() throws {
+        let found = try read(
+            document(
+                "https://mcp.example.com/v1/mcp",
+                "http://plain.example.com",
+                "https://one.example.com/a",
+                "https://two.example.com",
+                "https://one.example.com/a"
+            )
+        )
+        #expect(found.issuer == "https://one.example.com/a")
+        #expect(found.otherIssuers == ["https://two.example.com"])
+    }
+
+    @Test(arguments: [
+        "https://mcp.example.com/v1/mcp", "https://mcp.example.com/v1/mcp/",
+        "https://mcp.example.com/v1", "https://mcp.example.com/v1/", "https://mcp.example.com",
+        "https://mcp.example.com/", "https://MCP.example.com:443/v1",
+    ])
+    func `a resource covers its own URL and what is below it`(_ resource: String) throws {
+        let found = try read(document(resource, "https://a.example.com"))
+        // Byte for byte: servers compare it so.
+        #expect(found.identifier == resource)
+    }
+
+    @Test(arguments: [
+        "https://mcp.example.com/v1/mc", "https://mcp.example.com/v1/mcp/x",
+        "https://mcp.example.com/V1", "https://mcp.example.com:444/v1/mcp",
+        "http://mcp.example.com/v1/mcp", "https://mcp.example.com.evil.example/v1/mcp",
+        "https://evil.example/v1/mcp", "https://mcp.example.com/v1/mcp?x=1",
+        "https://mcp.example.com/v1/mcp#x", "https://user@mcp.example.com/v1/mcp",
+        "https://mcp.example.com/v1/../v1", "https://mcp.example.com/%2e%2e", "mcp.example.com", "",
+    ])
+    func `another resource is refused, and both are shown`(_ resource: String) throws {
+        let error = #expect(throws: MetadataError.self) {
+            try read(document(resource, "https://a.example.com"))
+        }
+        let words = try #require(error?.description)
+        #expect(words.contains("about the resource '\(resource)'"))
+        #expect(words.contains("the upstream is https://mcp.example.com/v1/mcp"))
+    }
+
+    @Test func `a slash at the end of the upstream does not count`() throws {
+        let found = try read(
+            document("https://mcp.example.com/mcp", "https://a.example.com"),
+            of: "https://mcp.example.com/mcp/"
+        )
+        #expect(found.identifier == "https://mcp.example.com/mcp")
+    }
+
+    @Test(arguments: [
+        "http://plain.example.com", "https://a.example.com?x=1", "https://u:p@a.example.com",
+        "http://127.0.0.1:9000", "http://localhost",
+        "ftp://a.example.com", "https://a.example.com/#x", "a.example.com", "",
+    ])
+    func `a server that no one may trust is refused`(_ server: String) {
+        let error = #expect(throws: MetadataError.self) {
+            try read(document("https://mcp.example.com", server))
+        }
+        #expect(error?.description.contains("https URL") == true)
+    }
+
+    @Test func `a server without TLS is trusted on this machine, or where it is allowed`() throws {
+        let local = document("http://localhost:8000/mcp", "http://127.0.0.1:9000")
+        let found = try read(local, of: "http://localhost:8000/mcp")
+        #expect(found.issuer == "http://127.0.0.1:9000")
+        let plain = document("https://mcp.example.com", "http://plain.example.com")
+        #expect(try read(plain, allowsInsecure: true).issuer == "http://plain.example.com")
+    }
+
+    @Test(arguments: [
+        "", "null", "[]", "<html>", "{}", #"{"resource":7}"#,
+        #"{"resource":"https://mcp.example.com","authorization_servers":"https://a"}"#,
+        #"{"resource":"https://mcp.example.com","authorization_servers":[1]}"#,
+    ])
+    func `what is no such document is refused`(_ text: String) {
+        #expect(throws: MetadataError.self) { try read(text) }
+    }
+
+    @Test(arguments: [
+        #"{"resource":"https://mcp.example.com"}"#,
+        #"{"resource":"https://mcp.example.com","authorization_servers":[]}"#,
+    ])
+    func `a document without a server says what to do instead`(_ text: String) {
+        let error = #expect(throws: MetadataError.self) { try read(text) }
+        #expect(error?.description.contains("set auth.oauth.issuer and client_id") == true)
+    }
+
+    @Test func `what is not a scope is left out`() throws {
+        let found = try read(
+            #"""
+            {"resource":"https://mcp.example.com","authorization_servers":["https://a.example.com"],
+             "scopes_supported":["read","a b","\u001b[2J","wri\"te","mcp:tools"]}
+            """#
+        )
+        #expect(found.scopes == ["read", "mcp:tools"])
+    }
+
+    @Test func `nothing that a document says can move the cursor`() {
+        let error = #expect(throws: MetadataError.self) {
+            try read(document(#"https://evil.example/\u001b[2J\u202e"#, "https://a.example.com"))
+        }
+        let words = error?.description.unicodeScalars ?? "".unicodeScalars
+        #expect(words.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E })
+    }
+
+    @Test func `the well-known part comes before the path`() {
+        #expect(
+            ProtectedResource.places(of: "/v1/mcp") == [
+                "/.well-known/oauth-protected-resource/v1/mcp",
+                "/.well-known/oauth-protected-resource",
+            ]
+        )
+        #expect(ProtectedResource.places(of: "/") == ["/.well-known/oauth-protected-resource"])
+        #expect(
+            ProtectedResource.places(of: "/mcp/?x=1") == [
+                "/.well-known/oauth-protected-resource/mcp/",
+                "/.well-known/oauth-protected-resource/mcp",
+                "/.well-known/oauth-protected-resource",
+            ]
+        )
+    }
+
+    @Test func `scopes unite, each once and in order`() {
+        #expect(ScopeList.scopes(in: " b a  b c\"") == ["b", "a"])
+        #expect(ScopeList.union(["a", "b"], ["c", "a"]) == ["a", "b", "c"])
+    }
+}
