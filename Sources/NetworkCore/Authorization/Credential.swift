@@ -19,6 +19,7 @@ public struct Credential: Sendable {
         let isForOneUse: Bool
         let proof: (any CredentialProof)?
         let signing: Signing?
+        let isPerRequest: Bool
         let isProven = Atomic(false)
         /// Without the field, which would show the value.
         var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
@@ -44,6 +45,7 @@ public struct Credential: Sendable {
             self.isForOneUse = isForOneUse
             self.proof = proof
             self.signing = signing
+            isPerRequest = proof != nil || signing != nil
         }
     }
 
@@ -80,7 +82,7 @@ public struct Credential: Sendable {
     /// What signs each request, in place of a value in a field; `nil` for a credential that has a value.
     package var signing: (any RequestSigning)? { facts.signing?.signer }
     /// Whether each request is made ready by more than the value: by a proof, or by a signature.
-    var isPerRequest: Bool { facts.proof != nil || facts.signing != nil }
+    var isPerRequest: Bool { facts.isPerRequest }
     /// Whether a proof goes with it.
     package var isBound: Bool { facts.proof != nil }
 

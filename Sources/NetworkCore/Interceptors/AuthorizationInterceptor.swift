@@ -14,11 +14,28 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let place: CredentialPlace
     private let origins: [Origin]
-    private let onClientCredential: ClientCredentialPolicy
-    private let refusals: RefusalRule
-    private let identity: String?
-    /// Knows the signatures of apps, where these are more than a field.
-    private let signatures: (any SignatureRecognizing)?
+    /// What a request needs that is not signed in place; apart, so that visiting the step copies little.
+    private let rules: Rules
+
+    private final class Rules: Sendable {
+        let onClientCredential: ClientCredentialPolicy
+        let refusals: RefusalRule
+        let identity: String?
+        /// Knows the signatures of apps, where these are more than a field.
+        let signatures: (any SignatureRecognizing)?
+
+        init(
+            _ onClientCredential: ClientCredentialPolicy,
+            _ refusals: RefusalRule,
+            _ identity: String?,
+            _ signatures: (any SignatureRecognizing)?
+        ) {
+            self.onClientCredential = onClientCredential
+            self.refusals = refusals
+            self.identity = identity
+            self.signatures = signatures
+        }
+    }
 
     /// Makes the step.
     ///
@@ -52,13 +69,15 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         refusals: RefusalRule = RefusalRule(),
         identity: String? = nil
     ) {
-        self.identity = identity
-        self.refusals = refusals
         self.authorizer = authorizer
-        signatures = authorizer as? any SignatureRecognizing
+        rules = Rules(
+            onClientCredential,
+            refusals,
+            identity,
+            authorizer as? any SignatureRecognizing
+        )
         self.place = place ?? .header(authorizer.fieldName)
         self.origins = origins
-        self.onClientCredential = onClientCredential
     }
 
     /// Sends the request with the credential.
@@ -107,7 +126,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         credential.proof?.learn(from: response.headers, of: request.origin)
         credential.signing?.learn(from: response)
         // A gateway's error does not tell whether the token is good.
-        if !credential.isProven, !refusals.mayApply(to: response.status),
+        if !credential.isProven, !rules.refusals.mayApply(to: response.status),
             response.status.rawValue < 500,
             !RPCStatus.isRefusal(response, over: context.version), credential.prove()
         {
@@ -144,9 +163,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         facts.overrodeClient =
-            place.isOccupied(in: request) || signatures?.isSigned(request) == true
+            place.isOccupied(in: request) || rules.signatures?.isSigned(request) == true
         if facts.overrodeClient {
-            switch onClientCredential {
+            switch rules.onClientCredential {
             case .replace: break
             case .keep: return nil
             case .reject: throw AuthorizationInterceptor.denied(place)
@@ -158,7 +177,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     /// Facts that keep of earlier attempts only what this exchange waited for.
     private func newFacts(_ context: borrowing RequestContext) -> AuthorizationFacts {
         var facts = AuthorizationFacts(kind: authorizer.kind)
-        facts.identity = identity
+        facts.identity = rules.identity
         facts.isRefreshed = context.authorization?.isRefreshed ?? false
         facts.wait = context.authorization?.wait
         return facts
