@@ -5,9 +5,12 @@ import json
 import threading
 
 from cases_grants import Login, browse, forms, get
+from cases_readme import block
 from harness import case, check, equal
-from proxy import Netproxy
+from proxy import Netproxy, to_yaml
 from traffic import curl
+
+PAGE = "Sources/ProxyDaemon/Documentation.docc/Guide/Identities.md"
 
 
 def shared(world, client):
@@ -59,6 +62,9 @@ class Limited(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answers)
         self.limits, self.seen = {}, []
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        """A daemon that stops resets its idle connections."""
 
     def __enter__(self):
         return self
@@ -133,3 +139,56 @@ def exec_as_an_identity_uses_it_alone(world):
                               config=False)
             check(done.returncode == 1 and "they use private, work" in done.stderr, done.stderr)
             equal({key for key, _ in api.seen}, {"private"}, "keys that the API saw")
+
+
+def as_written(np, text):
+    """The daemon's addresses and directories, and the rest as a page has it."""
+    del np.config["channels"]
+    written = f"{to_yaml(np.config)}\n{text}"
+    np.write_config = lambda: Netproxy.write_config(np, written)
+    return np
+
+
+@case
+def identities_guide_one_sign_in(world):
+    """The page's first example, with another server; its commands, typed."""
+    client = world.auth.register("authorization_code")
+    text = block("yaml", "google:", PAGE)
+    for old, new in {
+        "https://accounts.google.com": world.auth.base,
+        "example.apps.googleusercontent.com": client.client_id,
+        "file:/etc/netproxy/google.secret": "file:" + world.secret_file(client.secret),
+        "calendar.readonly": "read", "drive.readonly": "write",
+        "https://www.googleapis.com/calendar/v3": world.origin + "/api",
+        "https://www.googleapis.com/drive/v3": world.origin + "/api",
+    }.items():
+        check(old in text, f"the page has {old}")
+        text = text.replace(old, new)
+    # That server asks the person again where the page says so, and the API has a certificate of ours.
+    text = text.replace("access_type: offline, prompt: consent", "access_type: offline")
+    text += f"defaults: {{ tls: {{ ca: {world.ca} }} }}\n"
+    with as_written(Netproxy(world, {}), text) as np:
+        login = Login(np, name="google")
+        _, location, _ = browse(login.line(r"(http://\S+/o/authorize/\S+)"))
+        equal(browse(location)[0], 200, "the status of the redirect")
+        login.end()
+        for path in ("/calendar/", "/drive/"):
+            get(np, path + world.unique("guide"), 200)
+        lines = np.command("token", "google").stdout.splitlines()
+        equal(len(lines), 2, f"one line for each set of scopes ({lines})")
+        equal(np.command("logout", "google").returncode, 0, "the exit status of logout")
+
+
+@case
+def identities_guide_two_accounts(world):
+    """The page's second example, with another API."""
+    with Limited() as api:
+        text = block("yaml", "work:", PAGE).replace("https://search.example.com", api.base)
+        for name in ("work", "spare"):
+            text = text.replace(f"file:/etc/netproxy/{name}.key", "file:" + world.secret_file(name))
+        text = text.replace("X-Api-Key", "X-Key")
+        api.limits["work"] = (429, {"Retry-After": "60"})
+        with as_written(Netproxy(world, {}), text) as np:
+            part = world.unique("search")
+            equal(curl(np, np.url("/search/" + part)).body, b"spare", "the key that is used")
+            equal(np.exchange("search", part)["retries"], ["status_429"], "retries in the log")
