@@ -222,10 +222,9 @@ extension Daemon {
             if channel == known {
                 changes = await renewedInputs(of: channel, in: next, secrets)
             } else {
-                changes = next.written.changes(
-                    from: inForce.current.written,
-                    channel: channel.name
-                )
+                changes =
+                    next.written.changes(from: inForce.current.written, channel: channel.name)
+                    + channel.changedIdentities(since: known).map { "identities.\($0): changed" }
             }
             if let changes {
                 lines += ["changed: \(channel.name)"] + changes.map { "  \($0)" }
@@ -254,12 +253,22 @@ extension Daemon {
         let changed = inputs.changes(from: channel.inputs)
         let references = changed.secrets.union(unreadable)
         let keys = next.mentions.filter { mention in
-            let isChannels =
-                mention.key.hasPrefix("channels.\(wanted.name).")
-                || mention.key.hasPrefix("defaults.")
-            return isChannels && mention.resource.names(references, changed.files)
+            let places =
+                ["channels.\(wanted.name).", "defaults."]
+                + wanted.credentials.compactMap(\.identity).map { "identities.\($0)." }
+            return places.contains(where: mention.key.hasPrefix)
+                && mention.resource.names(references, changed.files)
         }.map(\.key)
         return Set(keys).sorted().map { "\($0): changed" }
+    }
+}
+
+extension ChannelConfiguration {
+    /// The identities of the channel that are not what they were.
+    fileprivate func changedIdentities(since earlier: ChannelConfiguration) -> [String] {
+        credentials.filter { credential in
+            earlier.credentials.contains { $0.owner == credential.owner && $0 != credential }
+        }.compactMap(\.identity)
     }
 }
 
