@@ -17,7 +17,7 @@ import Testing
         #expect(configuration.drain == .seconds(30))
         #expect(configuration.unmatched == .deny)
         #expect(configuration.connect.isEmpty)
-        #expect(configuration.stateKey == nil)
+        #expect(configuration.stateKeys == [])
         #expect(
             configuration.limits
                 == ProxyConfiguration.Limits(

@@ -36,7 +36,7 @@ import Testing
         let minimal = try load("channels: { orders: { upstream: https://api.example.com/v1 } }")
         #expect(example.listen == minimal.listen)
         #expect(example.allowRemote == minimal.allowRemote)
-        #expect(example.stateKey == minimal.stateKey)
+        #expect(example.stateKeys == minimal.stateKeys)
         #expect(example.workers == minimal.workers)
         #expect(example.busyPoll == minimal.busyPoll)
         #expect(example.drain == minimal.drain)

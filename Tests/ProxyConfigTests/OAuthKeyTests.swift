@@ -292,10 +292,12 @@ import Testing
         #expect(errors(inChannel: "\(oauth)\n\(tls)").isEmpty)
     }
 
-    @Test func `the key of token files is read`() throws {
+    @Test func `the keys of token files are read`() throws {
         let channels = "channels: { a: { upstream: https://a.example } }"
-        #expect(try load("state_key: cred:state\n\(channels)").stateKey == .credential("state"))
-        #expect(try load(channels).stateKey == nil)
+        #expect(try load("state_key: cred:state\n\(channels)").stateKeys == [.credential("state")])
+        let two = try load("state_key: [cred:new, file:/old]\n\(channels)").stateKeys
+        #expect(two == [.credential("new"), .file("/old")])
+        #expect(try load(channels).stateKeys == [])
     }
 
     @Test func `a grant of the provider's own has a type, and secrets among its parameters`() throws

@@ -8,22 +8,38 @@ public import NetworkCore
 /// "sealed with another key" from "damaged". The name of the grant family is authenticated with the
 /// ciphertext: a file renamed to another family does not open.
 public struct TokenSeal: Sendable {
-    private let key: [UInt8]
-    private let fingerprint: String
+    private struct Key: Sendable {
+        let bytes: [UInt8]
+        let fingerprint: String
 
-    /// Creates a seal with a key of 32 bytes in base64, as `openssl rand -base64 32` prints it.
+        init(_ text: Secret) throws(TokenSealError) {
+            guard let data = Data(base64Encoded: text.reveal()), data.count == AESGCM.keyLength
+            else { throw .key }
+            bytes = Array(data)
+            // Derived, so that the file reveals nothing about the key itself.
+            let digest = SHA256.authenticationCode(
+                of: Array("netproxy token file key".utf8),
+                key: bytes
+            )
+            fingerprint = Base64URL.encode(digest.prefix(9))
+        }
+    }
+
+    private let key: Key
+    /// Keys that files may still be sealed with.
+    private let earlier: [Key]
+
+    /// Creates a seal with keys of 32 bytes in base64, as `openssl rand -base64 32` prints them.
     ///
+    /// - Parameters:
+    ///   - text: the key that seals.
+    ///   - earlier: keys that open, too: files are sealed with the first one when they are next written.
     /// - Throws: `TokenSealError.key`.
-    public init(base64 text: Secret) throws(TokenSealError) {
-        guard let bytes = Data(base64Encoded: text.reveal()), bytes.count == AESGCM.keyLength
-        else { throw .key }
-        key = Array(bytes)
-        // Derived, so that the file reveals nothing about the key itself.
-        let digest = SHA256.authenticationCode(
-            of: Array("netproxy token file key".utf8),
-            key: key
-        )
-        fingerprint = Base64URL.encode(digest.prefix(9))
+    public init(base64 text: Secret, earlier: [Secret] = []) throws(TokenSealError) {
+        key = try Key(text)
+        var keys: [Key] = []
+        for text in earlier { keys.append(try Key(text)) }
+        self.earlier = keys
     }
 
     private struct Envelope: Codable {
@@ -37,10 +53,10 @@ public struct TokenSeal: Sendable {
     ///
     /// - Throws: what the JSON encoder throws; not expected.
     package func seal(_ content: [UInt8], family: String) throws -> [UInt8] {
-        let box = AESGCM.seal(content, key: key, authenticating: Array(family.utf8))
+        let box = AESGCM.seal(content, key: key.bytes, authenticating: Array(family.utf8))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        let envelope = Envelope(sealed: Envelope.cipher, key: fingerprint, data: Data(box))
+        let envelope = Envelope(sealed: Envelope.cipher, key: key.fingerprint, data: Data(box))
         return Array(try encoder.encode(envelope))
     }
 
@@ -65,12 +81,12 @@ public struct TokenSeal: Sendable {
             return file
         }
         guard let seal else { throw .noKey }
-        guard envelope.sealed == Envelope.cipher, envelope.key == seal.fingerprint else {
-            throw .otherKey
-        }
+        guard envelope.sealed == Envelope.cipher,
+            let key = ([seal.key] + seal.earlier).first(where: { $0.fingerprint == envelope.key })
+        else { throw .otherKey }
         let box = Array(envelope.data)
         guard
-            let content = AESGCM.open(box, key: seal.key, authenticating: Array(family.utf8))
+            let content = AESGCM.open(box, key: key.bytes, authenticating: Array(family.utf8))
         else { throw .damaged }
         return content
     }

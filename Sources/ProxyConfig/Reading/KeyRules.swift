@@ -36,7 +36,7 @@ extension RootKey: RuledKey {
         case .listen, .connect, .include: .list(.text)
         case .admin: .list(.text)
         case .state: .path
-        case .stateKey: .secret
+        case .stateKey: .list(.secret)
         case .workers: .either([.choice(["auto"]), .number(1...64)])
         case .busyPoll: .choice(of: ProxyConfiguration.BusyPoll.self)
         case .drain: .duration

@@ -19,7 +19,7 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
-            stateKey: root.secret(.stateKey, as: Mention.Resource.stateKey),
+            stateKeys: stateKeys(),
             workers: workers(),
             busyPoll: root.choice(.busyPoll, default: .auto),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
@@ -115,6 +115,15 @@ struct RootReader {
             size: rotation.size(.size, in: sizes, default: .mebibytes(64)),
             keep: rotation.integer(.keep, in: 0...1000, default: 5)
         )
+    }
+
+    private func stateKeys() -> [SecretReference] {
+        guard let node = root[.stateKey] else { return [] }
+        return (node.items ?? [node]).compactMap { item in
+            guard let reference = reading.secret(item) else { return nil }
+            reading.mention(.stateKey(reference), at: item)
+            return reference
+        }
     }
 
     private func state() -> String {

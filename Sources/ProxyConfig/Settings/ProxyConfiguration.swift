@@ -8,8 +8,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var admin: [AdminAddress]
     /// The absolute path of the directory for tokens.
     package var state: String
-    /// The key that encrypts token files; nil stores them unencrypted.
-    package var stateKey: SecretReference?
+    /// The keys of token files: the first one encrypts, all decrypt; without any they are not encrypted.
+    package var stateKeys: [SecretReference]
     package var workers: Workers
     package var busyPoll: BusyPoll
     package var drain: Duration

@@ -96,7 +96,7 @@ final class ChannelAssembly: Sendable {
         // The key of the state is read at a start only.
         await secrets.runPrograms(
             secrets: configuration.channels.flatMap(\.secretReferences)
-                + (present.isEmpty ? configuration.stateKey.map { [$0] } ?? [] : []),
+                + (present.isEmpty ? configuration.stateKeys : []),
             documents: configuration.channels.flatMap(\.documentReferences)
         )
         var errors: [ConfigurationError] = []

@@ -28,7 +28,7 @@ struct OAuthAssembly: Sendable {
         self.secrets = secrets
         self.loop = loop
         directory = configuration.state
-        seal = StateSeal(configuration.stateKey, secrets)
+        seal = StateSeal(configuration.stateKeys, secrets)
         var options = UpstreamOptions()
         // A channel renews one token at a time, but many channels may ask one server, and those that
         // wait for a slow server must not delay the others. A request without a connection has
@@ -437,27 +437,32 @@ struct OAuthAssembly: Sendable {
 /// The seal of token files: read once, because a key takes effect at a start, and another one would
 /// not open what this one has sealed.
 private actor StateSeal {
-    private let reference: SecretReference?
+    private let references: [SecretReference]
     private let secrets: SecretReader
     private var known: TokenSeal?
 
-    init(_ reference: SecretReference?, _ secrets: SecretReader) {
-        self.reference = reference
+    init(_ references: [SecretReference], _ secrets: SecretReader) {
+        self.references = references
         self.secrets = secrets
     }
 
     /// Returns the seal; `nil` if no `state_key` is configured.
     ///
-    /// - Throws: an error that names the place, if the key cannot be read or is not valid.
+    /// - Throws: an error that names the place, if a key cannot be read or is not valid.
     func value() async throws -> TokenSeal? {
-        guard let reference else { return nil }
         if let known { return known }
-        let key = try await secrets.secret(reference)
-        do {
-            known = try TokenSeal(base64: key)
-        } catch {
-            throw IOError.system("\(reference): \(error)")
+        var keys: [Secret] = []
+        for reference in references {
+            let key = try await secrets.secret(reference)
+            do {
+                _ = try TokenSeal(base64: key)
+            } catch {
+                throw IOError.system("\(reference): \(error)")
+            }
+            keys.append(key)
         }
+        guard let first = keys.first else { return nil }
+        known = try TokenSeal(base64: first, earlier: Array(keys.dropFirst()))
         return known
     }
 }

@@ -49,6 +49,18 @@ import Testing
         }
     }
 
+    @Test func `the first key seals, and all of them open`() throws {
+        let file = try TokenSeal(base64: Self.key).seal(Self.content, family: "orders")
+        let both = try TokenSeal(base64: Self.other, earlier: [Self.key])
+        #expect(try TokenSeal.open(file, family: "orders", with: both) == Self.content)
+        let next = try both.seal(Self.content, family: "orders")
+        let other = try TokenSeal(base64: Self.other)
+        #expect(try TokenSeal.open(next, family: "orders", with: other) == Self.content)
+        #expect(throws: TokenSealError.key) {
+            try TokenSeal(base64: Self.other, earlier: [Secret("short")])
+        }
+    }
+
     @Test func `the file of another family does not open`() throws {
         let seal = try TokenSeal(base64: Self.key)
         let file = try seal.seal(Self.content, family: "orders")
