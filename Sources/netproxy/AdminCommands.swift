@@ -198,8 +198,8 @@ struct TokenCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         if tokens.isEmpty { try StandardOutput.write("\(channel): no OAuth token") }
-        for token in tokens {
-            try StandardOutput.write("\(channel): \(token.summary(of: channel))")
+        for (owner, token) in tokens {
+            try StandardOutput.write("\(owner): \(token.summary(of: owner))")
             if let error = token.lastError { try StandardOutput.write("last error: \(error)") }
         }
     }

@@ -33,7 +33,8 @@ struct LoginCommand: AsyncParsableCommand {
             } else {
                 try StandardError.fail("--scope needs discover; set auth.oauth.scopes instead")
             }
-            StandardOutput.tell("You are signed in to \(channel).")
+            StandardOutput.tell("You are signed in to \(signIn.name).")
+            if let channels = signIn.servedChannels { StandardOutput.tell(channels) }
         }
         let answer = await SignInSession.notify(
             configuration,
@@ -111,7 +112,8 @@ struct LogoutCommand: AsyncParsableCommand {
             if case .refused(let words) = answer {
                 try StandardError.fail("the running daemon did not forget them: \(words)")
             }
-            StandardOutput.tell("The tokens of \(channel) were removed.")
+            StandardOutput.tell("The tokens of \(signIn.name) were removed.")
+            if let channels = signIn.servedChannels { StandardOutput.tell(channels) }
             if !outcome.failures.isEmpty {
                 try StandardError.fail(
                     "tokens that were not revoked are still valid: revoke them at the server"
@@ -177,7 +179,7 @@ enum SignInSession {
     ) async -> [DaemonStatus.Token] {
         do {
             let answer = try await AdminClient(configuration.admin).send(.status)
-            return DaemonStatus(json: answer.text)?.tokens(of: channel) ?? []
+            return DaemonStatus(json: answer.text)?.tokens(of: channel)?.map(\.token) ?? []
         } catch {
             // No daemon is running.
             return []

@@ -64,6 +64,10 @@ import Testing
         ),
         ("[google, google]", "5:56: channels.one.auth[1]: the identity 'google' is named twice"),
         (
+            "[]",
+            "5:47: channels.one.auth: expected at least one identity; for no credential, write auth: off"
+        ),
+        (
             "[[google]]",
             "5:48: channels.one.auth[0]: expected the name of an identity, found a list"
         ),
@@ -75,7 +79,7 @@ import Testing
         (
             "{ identity: google, scopes: [files] }",
             "5:75: channels.one.auth.scopes: the scope files is not among those of identity google, "
-                + "which is all that a sign-in asks for; add it to identities.google.oauth.scopes"
+                + "and a channel may ask for less only; add it to identities.google.oauth.scopes"
         ),
         (
             "{ identity: google, bearer: env:A }",

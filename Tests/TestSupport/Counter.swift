@@ -7,6 +7,9 @@ package final class Counter: Sendable {
     /// Creates a counter.
     package init() {}
 
+    /// The last number.
+    package var current: Int { count.withLock { $0 } }
+
     /// The next number.
     package func next() -> Int {
         count.withLock { count in

@@ -2,8 +2,8 @@ import Synchronization
 
 /// How long a credential is left alone after the upstream has said that it is limited.
 package final class CredentialRest: Sendable {
-    /// The longest rest: a mistaken `Retry-After` of years heals by itself.
-    private static let longest = Duration.seconds(24 * 3600)
+    /// The longest rest: a mistaken `Retry-After` of years heals by itself, since it is tried again then.
+    private static let longest = Duration.seconds(3600)
     /// The first rest after an answer without `Retry-After`; each further one doubles it.
     private static let first = Duration.seconds(1)
     /// The longest rest after answers without `Retry-After`.
@@ -21,7 +21,7 @@ package final class CredentialRest: Sendable {
     package init() {}
 
     /// When the rest is over; `nil` if it is.
-    func end(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    package func end(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         state.withLock { state in
             guard let end = state.end, end > now else { return nil }
             return end
@@ -30,7 +30,11 @@ package final class CredentialRest: Sendable {
 
     /// Begins a rest: as long as `Retry-After` says (RFC 9110 §10.2.3), else a short one.
     func begin(after headers: HTTPHeaders, on clock: any NetworkClock) {
-        let told = RetryAfter.duration(in: headers, now: clock.wallNow)
+        begin(for: RetryAfter.duration(in: headers, now: clock.wallNow), on: clock)
+    }
+
+    /// Begins a rest of this length; of a short one, if it is not known.
+    func begin(for told: Duration?, on clock: any NetworkClock) {
         let now = clock.now
         state.withLock { state in
             guard let told else {

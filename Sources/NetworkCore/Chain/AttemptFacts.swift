@@ -12,6 +12,8 @@ public struct AttemptFacts: Sendable {
     public var status: HTTPStatus?
     /// Which token it carried, if it is one of a family.
     public var generation: Int?
+    /// Which of several accounts it was made with.
+    package var identity: String?
     /// Why another one followed.
     public var reason: RetryReason
 }
@@ -27,6 +29,7 @@ extension RequestContext {
                 timings: timings,
                 status: upstreamStatus,
                 generation: authorization?.generation,
+                identity: authorization?.identity,
                 reason: reason
             )
         )
@@ -48,5 +51,6 @@ extension RequestContext {
         isConnectionReused = last.isConnectionReused
         upstreamStatus = last.status
         authorization?.generation = last.generation
+        authorization?.identity = last.identity
     }
 }

@@ -60,6 +60,11 @@ package struct InterceptorStack: Sendable {
     /// Refuses what must not leave.
     package var originGuard: OriginGuard?
 
+    /// When each of several credentials may be used again.
+    package var rests: [CredentialRest] {
+        spareSignings.isEmpty ? [] : ([signing].compactMap { $0 } + spareSignings).map(\.rest)
+    }
+
     /// An empty stack.
     package init() {}
 

@@ -46,6 +46,8 @@ public struct RequestContext: Sendable {
     var retriesOfAccount: ArraySlice<RetryReason> { retries[min(startOfAccount, retries.count)...] }
     /// Which of several accounts the request may be sent with, by their places, one bit each.
     package var accounts = UInt64.max
+    /// Those of them that come first.
+    package var preferredAccounts: UInt64 = 0
     /// What the next attempt is signed with, if that credential is for this exchange only.
     var ownCredential: Credential?
     /// The channel's credential in the last signed attempt: it is hidden wherever the answer is shown.

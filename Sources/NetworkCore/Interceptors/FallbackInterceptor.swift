@@ -41,7 +41,7 @@ package struct FallbackInterceptor: RequestInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        let order = order(in: context.accounts)
+        let order = order(in: context)
         var request = request
         var buffer: ReplayBuffer?
         if order.count > 1, let source = request.body.readOnceSource {
@@ -52,21 +52,22 @@ package struct FallbackInterceptor: RequestInterceptor {
         }
         defer { buffer?.release() }
         var attempt = request
-        // The answer to one before, until there is a better one.
-        var held: Response?
-        defer { held?.body.cancel() }
+        // The answer to one before that is the best for the app, until there is a better one.
+        var held: Refusal?
+        defer { held?.response.body.cancel() }
         for account in order.dropLast() {
             let sent = context.attempts
             do {
                 let response = try await account.chain.send(attempt, context: &context)
-                guard let reason = limit(in: response, account, context) else { return response }
-                guard let again = request.again() else { return response }
+                guard let refusal = refusal(response, account, context),
+                    let again = request.again()
+                else { return response }
                 attempt = again
-                held?.body.cancel()
-                held = response
-                context.beginNextAttempt(because: reason)
+                hold(refusal, &held)
+                context.beginNextAttempt(because: .status(refusal.response.status))
                 context.startOfAccount = context.retries.count
             } catch let error as NetworkError where error.isLackOfCredential {
+                note(error, account)
                 guard let again = request.again() else { throw error }
                 attempt = again
                 if context.attempts > sent { context.beginNextAttempt(because: .fault(error.kind)) }
@@ -84,55 +85,83 @@ package struct FallbackInterceptor: RequestInterceptor {
         let sent = context.attempts
         do {
             let response = try await last.chain.send(attempt, context: &context)
-            _ = limit(in: response, last, context)
-            return response
-        } catch let error as NetworkError where error.isLackOfCredential && held != nil {
+            guard let refusal = refusal(response, last, context) else { return response }
+            hold(refusal, &held)
+        } catch let error as NetworkError where error.isLackOfCredential {
+            note(error, last)
             // What the upstream said tells the app more.
-            defer { held = nil }
-            guard let answer = held else { throw error }
+            guard held != nil else { throw error }
             if context.attempts == sent { context.withdrawAttempt() }
-            return answer
         }
+        defer { held = nil }
+        guard let best = held?.response else { throw NetworkError.cancelled }
+        return best
     }
 
-    /// The credentials that a request may have: those that rest come last, that which rests longest at the
-    /// very end.
-    private func order(in places: UInt64) -> [Account] {
+    /// An answer that says that another credential may do better.
+    private struct Refusal {
+        let response: Response
+        /// When the credential may be used again; `nil` if it is dead.
+        let end: ContinuousClock.Instant?
+    }
+
+    /// Keeps the answer that sends the app away for the shortest time, and drops the other.
+    private func hold(_ refusal: Refusal, _ held: inout Refusal?) {
+        guard let other = held else { return held = refusal }
+        let isBetter =
+            switch (refusal.end, other.end) {
+            case (let end?, let known?): end < known
+            case (_?, nil): true
+            case (nil, _): false
+            }
+        (isBetter ? other : refusal).response.body.cancel()
+        if isBetter { held = refusal }
+    }
+
+    /// The credentials that a request may have: none that rests, unless all do; then the one whose rest is
+    /// over first.
+    private func order(in context: borrowing RequestContext) -> [Account] {
+        let (places, preferred) = (context.accounts, context.preferredAccounts)
         let now = clock.now
-        var ready: [Account] = []
+        var ready: [[Account]] = [[], []]
         var resting: [(end: ContinuousClock.Instant, account: Account)] = []
         for (index, account) in accounts.enumerated() where places & 1 << UInt64(index) != 0 {
             if let end = account.rest.end(at: now) {
                 resting.append((end, account))
             } else {
-                ready.append(account)
+                ready[preferred & 1 << UInt64(index) != 0 ? 0 : 1].append(account)
             }
         }
-        // One that is limited is asked only where there is no other.
-        guard ready.isEmpty else { return ready }
+        guard ready.allSatisfy(\.isEmpty) else { return ready[0] + ready[1] }
         return resting.min { $0.end < $1.end }.map { [$0.account] } ?? []
     }
 
     /// Why another credential may do better than the one that was answered; `nil` if the answer is final.
-    private func limit(
-        in response: borrowing Response,
+    private func refusal(
+        _ response: Response,
         _ account: Account,
         _ context: borrowing RequestContext
-    ) -> RetryReason? {
-        let status = response.status
-        switch status {
-        case 429, 402:
+    ) -> Refusal? {
+        // The app's own credential was kept: no other one will do better.
+        guard let facts = context.authorization else { return nil }
+        if response.status == 429 || response.status == 402 {
             account.rest.begin(after: response.headers, on: clock)
-            return .status(status)
-        case 401 where context.authorization?.notReplayed?.isDeath != true: return nil
-        // A 401, or what the API answers instead.
-        case _ where context.authorization?.notReplayed?.isDeath == true:
-            account.rest.begin(after: [:], on: clock)
-            return .status(status)
-        default:
-            account.rest.reset()
-            return nil
+            return Refusal(response: response, end: account.rest.end(at: clock.now) ?? clock.now)
         }
+        // A 401, or what the API answers instead.
+        if facts.notReplayed?.isDeath == true {
+            account.rest.begin(after: [:], on: clock)
+            return Refusal(response: response, end: nil)
+        }
+        if response.status != 401 { account.rest.reset() }
+        return nil
+    }
+
+    /// Leaves a credential alone whose token cannot be had now: to ask for it again would hold the app.
+    private func note(_ error: NetworkError, _ account: Account) {
+        // One that needs a sign-in says so at once.
+        guard error.kind == .credentialUnavailable else { return }
+        account.rest.begin(for: error.retryAfter.map { .seconds($0) }, on: clock)
     }
 }
 

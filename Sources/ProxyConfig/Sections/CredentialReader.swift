@@ -23,6 +23,14 @@ struct CredentialReader {
     /// The credentials in their order, and where they go.
     func credentials(_ tls: UpstreamTLS) -> ([CredentialConfiguration], CredentialPlacement?) {
         let own = authentication.authentication()
+        if let list = [channel[.auth], section[.identity]].first(where: {
+            $0?.items?.isEmpty == true
+        }) ?? nil {
+            reading.report(
+                "expected at least one identity; for no credential, write auth: off",
+                at: list
+            )
+        }
         let named = names.compactMap { identities.use($0, in: reading) }
         if names.isEmpty { refuseNarrowing() }
         guard own == .none else {
@@ -102,17 +110,17 @@ struct CredentialReader {
         return narrowed
     }
 
-    /// A refresh brings no more than what was signed in for (RFC 6749 §6).
+    /// A channel asks for less: a refresh brings no more than what was signed in for (RFC 6749 §6), and a
+    /// client's own token is bounded by what the identity says.
     private func scopes(within settings: OAuthSettings, _ identity: String) -> [String] {
         let scopes = section.list(.scopes, of: "a scope without spaces") {
             TextRules.isScope($0) ? $0 : nil
         }
-        let isBound = settings.grant.presentsRefreshTokens && !settings.scopes.isEmpty
         let beyond = scopes.filter { !settings.scopes.contains($0) }
-        if isBound, let first = beyond.first {
+        if !settings.scopes.isEmpty, let first = beyond.first {
             reading.report(
-                "the scope \(first) is not among those of identity \(identity), which is all that a "
-                    + "sign-in asks for; add it to identities.\(identity).oauth.scopes",
+                "the scope \(first) is not among those of identity \(identity), and a channel may ask "
+                    + "for less only; add it to identities.\(identity).oauth.scopes",
                 at: section.place(of: .scopes)
             )
         }
@@ -122,6 +130,8 @@ struct CredentialReader {
     // MARK: - Where they go
 
     private func placement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
+        // What is wrong with an identity is reported where it is.
+        let entries = entries.filter { $0.identity.credential.authentication != .none }
         guard let first = entries.first else { return nil }
         if authentication.hasPlace {
             if let other = entries.first(where: \.hasPlace) {

@@ -33,6 +33,15 @@ final class AccessPolicy: Sendable {
     ///   - place: where the channel's credential goes: a client library that can send an API key there
     ///     can send this key.
     ///   - lent: the channel, and the keys that were lent.
+    /// What a key means that no one has lent, where none is required.
+    enum UnknownKeys: Sendable {
+        case ignored
+        /// It may have chosen an account: the request must not go out with another one.
+        case refused
+    }
+
+    private let unknownKeys: UnknownKeys
+
     init(
         hosts: [String] = [],
         origins: [String] = [],
@@ -40,8 +49,10 @@ final class AccessPolicy: Sendable {
         users: [UInt32] = [],
         key: Secret? = nil,
         place: CredentialPlace? = nil,
-        lent: (channel: String, keys: ClientKeys)? = nil
+        lent: (channel: String, keys: ClientKeys)? = nil,
+        unknownKeys: UnknownKeys = .ignored
     ) {
+        self.unknownKeys = unknownKeys
         self.hosts = hosts
         pages = WebPagePolicy(origins: origins, stake: stake)
         self.users = users
@@ -129,8 +140,10 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// The identity that a lent key is for, by the key's id; `nil` if it is for any.
-    func identity(ofKey id: String) -> String? { lent?.keys.identity(ofKey: id) }
+    /// Who a lent key stands for, by the key's id.
+    func holder(ofKey id: String) -> AccountChoice.Holder? {
+        lent.flatMap { $0.keys.holder(ofKey: id, at: $0.channel) }
+    }
 
     /// Checks the `Host` of a request in origin-form.
     ///
@@ -196,7 +209,11 @@ final class AccessPolicy: Sendable {
         var shown = ShownKeys()
         if headers.contains(KnownField.proxyAuthorization) {
             let key = headers[.proxyAuthorization].flatMap(PresentedKey.forProxy)
-            if let key, shown.note(try worth(of: key)) == .opens { isOpen = true }
+            if let key {
+                let rank = shown.note(try worth(of: key))
+                if rank == .opens { isOpen = true }
+                if rank == .nothing, isOpen, unknownKeys == .refused { throw .unknown }
+            }
             guard isOpen else { throw .missing }
         }
         guard key != nil || lent?.keys.isAnyOut == true else { return shown }
@@ -255,7 +272,7 @@ final class AccessPolicy: Sendable {
     }
 
     private enum WrongKey: Error {
-        case missing, elsewhere
+        case missing, elsewhere, unknown
     }
 
     private func detail(of error: WrongKey) -> String {
@@ -264,6 +281,10 @@ final class AccessPolicy: Sendable {
             let places = ["Proxy-Authorization"] + keyFields.map(\.text)
             return "missing access.key in \(places.joined(separator: " or "))"
         case .elsewhere: return "the key was lent for other channels"
+        case .unknown:
+            return
+                "the key in Proxy-Authorization is not valid (any more), and the channel has several "
+                + "accounts; send none, or run the program with netproxy exec"
         }
     }
 

@@ -25,37 +25,72 @@ struct AccountChoice: Sendable {
         self.credentials = credentials
     }
 
+    /// The program that was lent a key.
+    struct Holder: Sendable {
+        /// The identity that the key is for; `nil` if it is for any.
+        let identity: String?
+        /// Whether the channel had that identity when the key was lent: then it gets no other one.
+        let isPromised: Bool
+        /// Who asked for the key.
+        let userID: UInt32?
+    }
+
+    /// Places of credentials, one bit each.
+    struct Places {
+        let all: UInt64
+        /// Those of them that are used first.
+        let preferred: UInt64
+    }
+
     /// Chooses.
     ///
     /// A program that was lent a key for an identity gets that one alone, where the channel has it. Of the
     /// others, those that name the user count before those that name no one.
     ///
     /// - Parameters:
-    ///   - identity: what a lent key is for.
+    ///   - holder: of the lent key that came with the request.
     ///   - userID: the peer's on a unix socket.
-    /// - Returns: the places of the credentials, one bit each.
+    /// - Returns: the places.
     /// - Throws: `http_request_denied` with 403 if none is for this client.
-    func places(
-        for identity: String?,
-        _ userID: UInt32?
-    ) throws(NetworkError) -> UInt64 {
+    func places(for holder: Holder?, _ userID: UInt32?) throws(NetworkError) -> Places {
+        try AccountChoice.check(holder, among: credentials)
+        let user = userID ?? holder?.userID
+        let identity = holder?.identity
         let isNamed = identity != nil && credentials.contains { $0.identity == identity }
-        let candidates = credentials.indices.filter { index in
-            credentials[index].include(userID)
+        let places = credentials.indices.filter { index in
+            credentials[index].include(user)
                 && (!isNamed || credentials[index].identity == identity)
         }
-        let named = candidates.filter { !credentials[$0].users.isEmpty }
-        let places = named.isEmpty ? candidates : named
         guard !places.isEmpty else {
-            let who = userID.map { "user \($0)" } ?? "a client over TCP, whose user is not known"
-            throw NetworkError(
-                .httpRequestDenied,
-                side: .downstream,
-                retry: .safe,
-                detail: "no identity of the channel is for \(who); see identities.*.users",
-                status: 403
+            let who = user.map { "user \($0)" } ?? "a client over TCP, whose user is not known"
+            throw AccountChoice.denied(
+                "no identity of the channel is for \(who); see identities.*.users"
             )
         }
-        return places.reduce(0) { $0 | 1 << UInt64($1) }
+        func bits(_ places: [Int]) -> UInt64 { places.reduce(0) { $0 | 1 << UInt64($1) } }
+        return Places(
+            all: bits(places),
+            preferred: bits(places.filter { !credentials[$0].users.isEmpty })
+        )
+    }
+
+    /// Checks that a channel still has the identity that a key was lent for.
+    ///
+    /// - Throws: `http_request_denied` with 403.
+    static func check(_ holder: Holder?, among credentials: [Clients]) throws(NetworkError) {
+        guard let holder, holder.isPromised, let identity = holder.identity,
+            !credentials.contains(where: { $0.identity == identity })
+        else { return }
+        throw denied("the key is for the identity \(identity), which the channel has no more")
+    }
+
+    private static func denied(_ detail: String) -> NetworkError {
+        NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            retry: .safe,
+            detail: detail,
+            status: 403
+        )
     }
 }

@@ -19,6 +19,8 @@ final class ClientKeys: Sendable {
         let channels: Set<String>?
         /// The identity that it is for, where a channel has several; `nil` for any.
         let identity: String?
+        /// The channels that had it when the key was lent: they give the key no other one.
+        let identityChannels: Set<String>
         /// Those of them that it opens if they require a key.
         let opened: Set<String>
         /// Never yields; finishes when the key is revoked.
@@ -77,6 +79,7 @@ final class ClientKeys: Sendable {
     /// - Parameters:
     ///   - channels: what it is for; `nil` for all channels.
     ///   - identity: which one it is for, where a channel has several.
+    ///   - identityChannels: the channels that have it.
     ///   - opened: those of them that it opens if they require a key.
     ///   - borrower: who could ask for it.
     ///   - peer: who did.
@@ -84,6 +87,7 @@ final class ClientKeys: Sendable {
     func issue(
         for channels: Set<String>?,
         as identity: String? = nil,
+        of identityChannels: Set<String> = [],
         opening opened: Set<String>,
         to borrower: Borrower = .permitted,
         _ peer: SocketPeer
@@ -97,6 +101,7 @@ final class ClientKeys: Sendable {
             peer: peer,
             channels: channels,
             identity: identity,
+            identityChannels: identityChannels,
             opened: opened,
             life: life,
             end: end
@@ -168,10 +173,16 @@ final class ClientKeys: Sendable {
         grants.withLock { $0[ClientKeys.hash(key)]?.first { $0.key == key }?.id }
     }
 
-    /// The identity that a lent key is for; `nil` if it is for any.
-    func identity(ofKey id: String) -> String? {
+    /// Who a lent key stands for at a channel.
+    func holder(ofKey id: String, at channel: String) -> AccountChoice.Holder? {
         grants.withLock { grants in
-            grants.values.lazy.flatMap { $0 }.first { $0.id == id }?.identity
+            guard let grant = grants.values.lazy.flatMap({ $0 }).first(where: { $0.id == id })
+            else { return nil }
+            return AccountChoice.Holder(
+                identity: grant.identity,
+                isPromised: grant.identityChannels.contains(channel),
+                userID: grant.peer.userID
+            )
         }
     }
 

@@ -82,7 +82,10 @@ extension DaemonStatus.ChannelStatus {
         }
         lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
         if let identities {
-            lines.append("  identity \(identities.joined(separator: ", then "))")
+            let names = identities.map { name in
+                resting?[name].map { "\(name) (left alone for \(DaemonStatus.time($0)))" } ?? name
+            }
+            lines.append("  identity \(names.joined(separator: ", then "))")
             return lines
         }
         guard let token else { return lines }

@@ -17,6 +17,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var token: Token?
         /// The identities that it uses, in their order.
         package var identities: [String]?
+        /// For how many seconds those are left alone that the API has limited or refused.
+        package var resting: [String: Double]?
         /// Its connections to the upstream.
         package var pool: Pool
         /// Exchanges that ended.
@@ -183,13 +185,18 @@ package struct DaemonStatus: Sendable, Codable {
 }
 
 extension DaemonStatus {
-    /// The tokens of an identity or of a channel; `nil` for an unknown name.
-    package func tokens(of name: String) -> [Token]? {
-        if let identity = identities?.first(where: { $0.name == name }) { return identity.tokens }
+    /// The tokens of an identity or of a channel, each with the name of its owner; `nil` for an unknown
+    /// name.
+    package func tokens(of name: String) -> [(owner: String, token: Token)]? {
+        func tokens(_ names: [String]) -> [(owner: String, token: Token)] {
+            (identities ?? []).filter { names.contains($0.name) }.flatMap { identity in
+                identity.tokens.map { (identity.name, $0) }
+            }
+        }
+        if identities?.contains(where: { $0.name == name }) == true { return tokens([name]) }
         guard let channel = channels.first(where: { $0.name == name }) else { return nil }
-        if let token = channel.token { return [token] }
-        return (identities ?? []).filter { channel.identities?.contains($0.name) == true }
-            .flatMap(\.tokens)
+        if let token = channel.token { return [(channel.identities?.first ?? name, token)] }
+        return tokens(channel.identities ?? [])
     }
 
     /// Reads the daemon's answer; `nil` if it is not a status.

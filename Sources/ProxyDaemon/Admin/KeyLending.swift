@@ -68,6 +68,11 @@ struct KeyLending {
         let grant = keys.issue(
             for: names.isEmpty ? nil : Set(names),
             as: identity,
+            of: Set(
+                leased.filter { channel in
+                    identity != nil && channel.accounts.contains { $0.identity == identity }
+                }.map(\.name)
+            ),
             // By name: a channel that a later reload has demand a key is not opened by this one.
             opening: reach == .tcp ? [] : Set(leased.map(\.name)),
             to: reach == .tcp ? .anyone : .permitted,

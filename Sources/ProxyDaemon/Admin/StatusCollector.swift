@@ -39,6 +39,7 @@ struct StatusCollector {
                     furtherUpstreams: channel.furtherUpstreams,
                     token: token,
                     identities: channel.identities,
+                    resting: channel.resting,
                     pool: figures.pools[channel.name] ?? DaemonStatus.Pool(),
                     requests: counted.requests,
                     errors: counted.errors.values.reduce(0, +),
@@ -111,6 +112,15 @@ extension StatusCollector {
 }
 
 extension ChannelShared {
+    /// How long credentials are left alone, by name.
+    fileprivate var resting: [String: Double]? {
+        let now = ContinuousClock.now
+        let rests = zip(accounts, stack.rests).compactMap { account, rest in
+            rest.end(at: now).map { (account.credential.name, DaemonStatus.tenths($0 - now)) }
+        }
+        return rests.isEmpty ? nil : Dictionary(rests) { first, _ in first }
+    }
+
     /// The identities that the channel uses, if it uses any.
     fileprivate var identities: [String]? {
         let names = accounts.compactMap(\.identity)

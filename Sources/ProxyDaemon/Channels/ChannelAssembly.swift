@@ -160,7 +160,8 @@ final class ChannelAssembly: Sendable {
             users: configuration.access.users,
             key: key,
             place: configuration.credentialPlace,
-            lent: (configuration.name, clientKeys)
+            lent: (configuration.name, clientKeys),
+            unknownKeys: configuration.credentials.count > 1 ? .refused : .ignored
         )
         let log = logs.log(
             LogLabels(

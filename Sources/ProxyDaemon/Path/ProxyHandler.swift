@@ -226,11 +226,8 @@ final class ProxyHandler {
             ownCredential: route.ownCredential
         )
         if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
-        if let choice = channel.shared.accountChoice {
-            exchange.record.context.accounts = try choice.places(
-                for: keys.lentID.flatMap(access.identity),
-                app.peer.userID
-            )
+        if keys.lentID != nil || channel.shared.accountChoice != nil {
+            try chooseAccount(of: channel, keys, app.peer.userID, &exchange)
         }
         try channel.shared.scope.check(exchange.head, target: route.target)
         if channel.shared.wantedScope != nil { try HiddenMetadata.check(route.target) }
@@ -266,6 +263,23 @@ final class ProxyHandler {
                 detectsCircles: channel.detectsCircles
             )
         )
+    }
+
+    /// Decides which of the channel's credentials the request may have.
+    @inline(never)
+    private func chooseAccount(
+        of channel: Channel,
+        _ keys: ShownKeys,
+        _ userID: UInt32?,
+        _ exchange: inout Exchange
+    ) throws(NetworkError) {
+        let holder = keys.lentID.flatMap(channel.access.holder)
+        guard let choice = channel.shared.accountChoice else {
+            return try AccountChoice.check(holder, among: channel.shared.accounts.map(\.clients))
+        }
+        let places = try choice.places(for: holder, userID)
+        exchange.record.context.accounts = places.all
+        exchange.record.context.preferredAccounts = places.preferred
     }
 
     /// The response to a request that goes no further.

@@ -147,6 +147,7 @@ struct ExchangeDescriber {
                 of: origin?.authority
             )
         ]
+        if let identity = attempt.identity { parts.append("identity \(identity)") }
         if let generation = attempt.generation { parts.append("token generation \(generation)") }
         let timings = attempt.timings
         parts += phases(
@@ -167,6 +168,9 @@ struct ExchangeDescriber {
                 of: plain("host")
             )
         ]
+        if !exchange.earlierAttempts.isEmpty, let identity = plain("auth.identity") {
+            parts.append("identity \(identity)")
+        }
         if !exchange.earlierAttempts.isEmpty, let generation = plain("auth.generation") {
             parts.append("token generation \(generation)")
         }

@@ -93,6 +93,12 @@ package struct SignIn: Sendable {
             asked.resources.append(resource)
         }
         self.asked = asked
+        if credential.identity != nil {
+            let names = configuration.channels.filter { channel in
+                channel.credentials.contains { $0.owner == credential.owner }
+            }.map(\.name)
+            servedChannels = "It is the identity of \(names.joined(separator: ", "))."
+        }
         ProcessSignal.ignoreBrokenPipes()
         self.credential = credential
         self.settings = settings
@@ -128,6 +134,12 @@ package struct SignIn: Sendable {
             configuration.identities.first { $0.name == name }?.credential
         } ?? credential
     }
+
+    /// The name of the channel or of the identity that is signed in to.
+    package var name: String { credential.name }
+
+    /// For an identity, which channels are affected, as a sentence.
+    package private(set) var servedChannels: String?
 
     /// Whether a sign-in is on another device by default.
     package var prefersDevice: Bool { settings.grant == .deviceCode }

@@ -15,6 +15,7 @@ import Testing
         let clock: any NetworkClock
         let name: String
         var lack: ErrorKind?
+        let asked = Counter()
         private let credential: Credential?
 
         init(_ name: String, _ clock: any NetworkClock, lack: ErrorKind? = nil) {
@@ -25,6 +26,7 @@ import Testing
         func currentCredential() -> Credential? { lack == nil ? credential : nil }
 
         func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+            _ = asked.next()
             guard let credential, lack == nil else {
                 throw NetworkError(lack ?? .cancelled, side: .proxy, detail: "none")
             }
@@ -133,7 +135,8 @@ import Testing
         let chain = chain(keys("a", "b"), to: upstream)
         let (first, context) = try await chain.exchange(.forTests())
         #expect(first.status == 429)
-        #expect(first.headers[.retryAfter] == "60")
+        // That of the one that can be used again first.
+        #expect(first.headers[.retryAfter] == "30")
         #expect(context.attempts == 2)
         // Both rest: the one that is over first is asked, and nothing waits.
         let (second, later) = try await chain.exchange(.forTests())
@@ -154,6 +157,44 @@ import Testing
         #expect(try await text(response) == "slow")
         #expect(context.attempts == 1)
         #expect(context.retries == [])
+    }
+
+    @Test func `a token that cannot be had now is not waited for again and again`() async throws {
+        let keys = [Key("a", clock, lack: .credentialUnavailable), Key("b", clock)]
+        let chain = chain(keys, to: upstream { _ in nil })
+        let asked = keys[0].asked
+        for _ in 0..<5 { _ = try await chain.exchange(.forTests()) }
+        #expect(asked.current == 1)
+        clock.advance(by: .seconds(1))
+        _ = try await chain.exchange(.forTests())
+        #expect(asked.current == 2)
+    }
+
+    @Test func `what the app's own credential gets is final`() async throws {
+        var stack = InterceptorStack()
+        let signings = keys("a", "b").map { key in
+            var signing = InterceptorStack.Signing(by: key, for: origin, replayLimit: 1024)
+            signing.onClientCredential = .keep
+            return signing
+        }
+        stack.signing = signings[0]
+        stack.spareSignings = [signings[1]]
+        var request = Request.forTests()
+        request.headers.append(.authorization, validated: "Bearer own")
+        let upstream = upstream { _ in Response(status: 429) }
+        let (response, context) = try await stack.chain(to: upstream).exchange(request)
+        #expect(response.status == 429)
+        #expect(context.attempts == 1)
+    }
+
+    @Test func `some of them may come first`() async throws {
+        let upstream = upstream { $0 == "c" ? Response(status: 429) : nil }
+        let chain = chain(keys("a", "b", "c"), to: upstream)
+        var context = RequestContext()
+        context.preferredAccounts = 0b100
+        let response = try await chain.send(.forTests(), context: &context)
+        #expect(try await text(response) == "a")
+        #expect(context.earlierAttempts.map(\.identity) == ["c"])
     }
 
     @Test func `a client may be given some of them only`() async throws {

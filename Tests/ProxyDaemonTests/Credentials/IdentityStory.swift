@@ -168,6 +168,23 @@ import Testing
         }
     }
 
+    @Test func `why and status name the account that was limited`() async throws {
+        let server = try await limiting()
+        try await DaemonHarness.run(channels: channels(server, "[one, two]"), root: keys) { proxy in
+            let first = try await body("/c0/1", proxy)
+            #expect(first == "two")
+            let why = try await proxy.ask(Raw.get("/why")).body
+            #expect(why.contains("identity one"))
+            #expect(why.contains("identity two"))
+            let status = try #require(
+                DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
+            )
+            let rest = try #require(status.channels.first?.resting?["one"])
+            #expect(rest > 90 && rest <= 100)
+            #expect(status.lines.contains { $0.contains("one (left alone for 1 min") })
+        }
+    }
+
     @Test func `a lent key chooses the identity`() async throws {
         let server = try await OriginServer.start { Raw.ok($0["x-key"] ?? "none") }
         try await DaemonHarness.run(
@@ -185,6 +202,21 @@ import Testing
             // A channel that has only one account has no choice.
             #expect(try await proxy.exchange(Raw.get("/c1/1", field)).body == "one")
             #expect(try await body("/c0/1", proxy) == "one")
+            // An account that the key is for gives way to no other one.
+            await proxy.reload(
+                channels: channels(server, "[one]", "[two]"),
+                root: keys + "\nadmin: \"unix:DIRECTORY/admin.sock\""
+            )
+            let gone = try await proxy.exchange(Raw.get("/c0/1", field))
+            #expect(gone.status == 403)
+            #expect(gone.body.contains("the key is for the identity two"))
+            await proxy.reload(
+                channels: channels(server, "[one, two]", "[one]"),
+                root: keys + "\nadmin: \"unix:DIRECTORY/admin.sock\""
+            )
+            let bogus = try await proxy.exchange(Raw.get("/c0/1", "Proxy-Authorization: Bearer x"))
+            #expect(bogus.status == 401)
+            #expect(bogus.body.contains("is not valid (any more)"))
             let wrong = Raw.request("POST", "/keys?as=three", fields: ["Netproxy-Admin: 1"])
             let refusal = try await proxy.ask(wrong)
             #expect(refusal.status == 404)
