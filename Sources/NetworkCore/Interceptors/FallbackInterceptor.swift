@@ -157,7 +157,7 @@ package struct FallbackInterceptor: RequestInterceptor {
         return nil
     }
 
-    /// Leaves a credential alone whose token cannot be had now: to ask for it again would hold the app.
+    /// Leaves a credential alone that has no token now: to ask for it again would hold the app.
     private func note(_ error: NetworkError, _ account: Account) {
         // One that needs a sign-in says so at once.
         guard error.kind == .credentialUnavailable else { return }

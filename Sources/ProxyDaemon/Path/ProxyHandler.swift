@@ -227,7 +227,11 @@ final class ProxyHandler {
         )
         if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
         if keys.lentID != nil || channel.shared.accountChoice != nil {
-            try chooseAccount(of: channel, keys, app.peer.userID, &exchange)
+            try channel.shared.chooseAccounts(
+                for: keys.lentID,
+                app.peer.userID,
+                &exchange.record.context
+            )
         }
         try channel.shared.scope.check(exchange.head, target: route.target)
         if channel.shared.wantedScope != nil { try HiddenMetadata.check(route.target) }
@@ -263,23 +267,6 @@ final class ProxyHandler {
                 detectsCircles: channel.detectsCircles
             )
         )
-    }
-
-    /// Decides which of the channel's credentials the request may have.
-    @inline(never)
-    private func chooseAccount(
-        of channel: Channel,
-        _ keys: ShownKeys,
-        _ userID: UInt32?,
-        _ exchange: inout Exchange
-    ) throws(NetworkError) {
-        let holder = keys.lentID.flatMap(channel.access.holder)
-        guard let choice = channel.shared.accountChoice else {
-            return try AccountChoice.check(holder, among: channel.shared.accounts.map(\.clients))
-        }
-        let places = try choice.places(for: holder, userID)
-        exchange.record.context.accounts = places.all
-        exchange.record.context.preferredAccounts = places.preferred
     }
 
     /// The response to a request that goes no further.
