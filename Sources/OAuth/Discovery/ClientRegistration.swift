@@ -142,7 +142,7 @@ package struct ClientRegistration: Sendable {
         guard let document = ServerDocument.read(Document.self, from: content),
             response.status.kind == .successful, document.error == nil
         else { throw refusal(response, content, endpoint) }
-        return try client(document, asking: method, endpoint)
+        return try client(document, asking: method, endpoint, at: clock.wallNow)
     }
 
     private func request(
@@ -173,7 +173,8 @@ package struct ClientRegistration: Sendable {
     private func client(
         _ document: Document,
         asking method: PinnedServer.Client.Authentication,
-        _ endpoint: ServerEndpoint
+        _ endpoint: ServerEndpoint,
+        at now: UnixTime
     ) throws(SignInError) -> PinnedServer.Client {
         guard let id = document.clientID, id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw SignInError("\(endpoint) registered a client without a printable client_id")
@@ -201,7 +202,7 @@ package struct ClientRegistration: Sendable {
         // Zero means never (RFC 7591 §3.2.1).
         let expiry = document.secretExpiry.flatMap { $0 > 0 ? min($0, 253_402_300_799) : nil }
         let hasSecret = named != .none
-        return PinnedServer.Client(
+        let client = PinnedServer.Client(
             id: id,
             kind: .registered,
             secret: hasSecret ? document.secret.map { Secret($0) } : nil,
@@ -210,6 +211,14 @@ package struct ClientRegistration: Sendable {
             redirect: redirect,
             scopes: document.scope.map(ScopeList.scopes) ?? scopes
         )
+        guard client.isGood(at: now) else {
+            throw SignInError(
+                "\(endpoint) registered a client whose secret has expired already "
+                    + "(client_secret_expires_at); check the clocks, or register a client there and set "
+                    + "auth.oauth.client_id"
+            )
+        }
+        return client
     }
 
     private func refusal(

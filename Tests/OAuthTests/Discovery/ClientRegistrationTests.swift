@@ -120,6 +120,14 @@ import Testing
         #expect(try await register().secret == nil)
     }
 
+    @Test func `a secret that has expired already is refused`() async {
+        server.script(
+            "/register",
+            .json(201, #"{"client_id":"c","client_secret":"s","client_secret_expires_at":1}"#)
+        )
+        #expect(await failure().contains("whose secret has expired already"))
+    }
+
     @Test func `an end of zero means never`() async throws {
         server.script(
             "/register",
