@@ -22,6 +22,14 @@ struct LoginCommand: AsyncParsableCommand {
     )
     var scope: [String] = []
 
+    func validate() throws {
+        do throws(SignIn.Failure) {
+            for text in scope { _ = try SignIn.scopes(in: text) }
+        } catch {
+            throw ValidationError("--scope: \(error)")
+        }
+    }
+
     func run() async throws {
         let configuration = try file.load(.text)
         try configuration.requireCredential(channel)

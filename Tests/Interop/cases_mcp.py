@@ -235,6 +235,6 @@ def mcp_scope_that_is_missed_is_asked_for(world):
 @case
 def mcp_scope_by_hand_joins_the_others(world):
     with Server(world) as server, netproxy(world, server) as np:
-        page, _ = log_in(np, "--scope", "write")
+        page, _ = log_in(np, "--scope", " write ")
         equal(page["scope"], "tools write", "scopes of the page")
         works(np)

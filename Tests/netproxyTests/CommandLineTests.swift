@@ -36,6 +36,8 @@ import Testing
             (["status", "--config", ""], "--config requires a path"),
             (["token"], "Missing expected argument '<channel>'"),
             (["demo", "--port", "70000"], "70000"),
+            (["login", "tools", "--scope", " "], "--scope: a scope must not be empty"),
+            (["login", "tools", "--scope", "read wri\"te"], "is not a scope"),
             (["status", "all"], "Unexpected argument 'all'"),
         ] as [([String], String)]
     )

@@ -80,23 +80,36 @@ package struct PinnedServer: Sendable, Equatable {
     package var client: Client
     /// The scopes that were asked for at the last sign-in.
     package var scopes: [String]
+    /// The paths of those of its endpoints that are on the resource's own origin, by which an app could
+    /// sign in past netproxy.
+    package var ownPaths: [String]
 
     /// Describes a server.
-    package init(issuer: String, resource: String, client: Client, scopes: [String] = []) {
+    package init(
+        issuer: String,
+        resource: String,
+        client: Client,
+        scopes: [String] = [],
+        ownPaths: [String] = []
+    ) {
         self.issuer = issuer
         self.resource = resource
         self.client = client
         self.scopes = scopes
+        self.ownPaths = ownPaths
     }
 
     /// What differs from what is found now, as a clause; `nil` if it is the same server and resource.
     package func change(to resource: ProtectedResource) -> String? {
-        let pairs = [
-            ("authorization server", issuer, resource.issuer),
-            ("resource", self.resource, resource.identifier),
-        ]
-        let changes = pairs.filter { $0.1 != $0.2 }.map { name, was, now in
-            "the \(name) was \(was) and is now \(now)"
+        let issuer = resource.issuer(preferring: issuer)
+        var changes: [String] = []
+        if !self.issuer.isSameIssuer(issuer) {
+            changes.append("the authorization server was \(self.issuer) and is now \(issuer)")
+        }
+        if self.resource != resource.identifier {
+            changes.append(
+                "the resource was \(self.resource) and is now \(resource.identifier)"
+            )
         }
         return changes.isEmpty ? nil : changes.joined(separator: ", and ")
     }

@@ -5,10 +5,9 @@ import NetworkCore
 package struct ProtectedResource: Sendable, Hashable {
     /// The resource identifier, byte for byte: tokens are requested for it (RFC 8707 §2).
     package let identifier: String
-    /// The issuer identifier of the authorization server, byte for byte: the first one that is `https`.
-    package let issuer: String
-    /// The other authorization servers that the document names; none of them is asked.
-    package let otherIssuers: [String]
+    /// The issuer identifiers of the authorization servers, byte for byte and each once: those that may be
+    /// used, of which there is one at least, in the order of the document.
+    package let issuers: [String]
     /// The scopes that the resource knows.
     package let scopes: [String]
 
@@ -64,19 +63,32 @@ package struct ProtectedResource: Sendable, Hashable {
                 return false
             }
             // What is on this machine is no business of a resource elsewhere.
-            return server.origin.scheme == .https || allowsInsecure
-                || server.origin.isLoopback && upstream.origin.isLoopback
+            guard NamedHost.may(upstream.origin, name: server.origin) else { return false }
+            return server.isPrivate || allowsInsecure
         }
-        guard let issuer = usable.first else {
+        guard !usable.isEmpty else {
             throw MetadataError(
-                "no authorization server that \(place) names is an https URL without query: "
+                "no authorization server that \(place) names is an https URL without query on another "
+                    + "host than this machine and its networks: "
                     + ServerWords.shown(named.prefix(4).joined(separator: ", "))
             )
         }
         identifier = members.resource
-        self.issuer = issuer
-        otherIssuers = usable.dropFirst().filter { $0 != issuer }
+        issuers = ScopeList.union(usable, [])
         scopes = (members.scopes_supported ?? []).filter(ScopeList.isScope)
+    }
+
+    /// The authorization server to use: the one that was trusted before if it is still named, else the
+    /// first.
+    ///
+    /// There is at least one.
+    package func issuer(preferring trusted: String?) -> String {
+        issuers.first { trusted.map($0.isSameIssuer) ?? true } ?? issuers[0]
+    }
+
+    /// The authorization servers beside one.
+    package func otherIssuers(than issuer: String) -> [String] {
+        issuers.filter { !$0.isSameIssuer(issuer) }
     }
 
     /// Whether a resource includes a URL: its origin is the same, and its path the same or a parent.
@@ -108,4 +120,15 @@ package struct ProtectedResource: Sendable, Hashable {
 extension ServerWords {
     /// A server's text in an error, without what could be a secret.
     static func shown(_ text: String) -> String { clean(text, secrets: []) ?? "" }
+}
+
+extension String {
+    /// Whether another issuer identifier is this one, up to the slash of an empty path: `https://a.example`
+    /// and `https://a.example/` are one server, whose resources and whose own metadata often disagree
+    /// about it.
+    func isSameIssuer(_ other: String) -> Bool {
+        if self == other { return true }
+        guard let one = ServerEndpoint(self), let two = ServerEndpoint(other) else { return false }
+        return one.origin == two.origin && one.target == "/" && two.target == "/"
+    }
 }

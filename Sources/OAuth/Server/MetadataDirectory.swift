@@ -22,6 +22,7 @@ public actor MetadataDirectory {
     private let clock: any NetworkClock
     private let serverClock: ServerClock?
     private let allowsInsecure: Bool
+    private let standing: IssuerStanding
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
     private var isInvalid = false
@@ -48,6 +49,24 @@ public actor MetadataDirectory {
         self.transport = transport
         self.clock = clock
         self.allowsInsecure = allowsInsecure
+        standing = .configured
+    }
+
+    /// Names a server of which a protected resource has said that it is its authorization server.
+    package init(
+        _ standing: IssuerStanding,
+        issuer: String,
+        transport: any HTTPTransport,
+        clock: any NetworkClock = SystemClock(),
+        serverClock: ServerClock? = nil,
+        allowsInsecure: Bool = false
+    ) {
+        self.issuer = issuer
+        self.serverClock = serverClock
+        self.transport = transport
+        self.clock = clock
+        self.allowsInsecure = allowsInsecure
+        self.standing = standing
     }
 
     /// Returns the metadata, cached or fetched now.
@@ -116,7 +135,12 @@ public actor MetadataDirectory {
             )
             if status == 200 {
                 do {
-                    return try ServerMetadata(body, from: issuer, allowsInsecure: allowsInsecure)
+                    return try ServerMetadata(
+                        body,
+                        from: issuer,
+                        allowsInsecure: allowsInsecure,
+                        standing: standing
+                    )
                 } catch {
                     guard error.isNotMetadata else { throw error }
                     fault = fault ?? error

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import NetworkCore
+package import NetworkCore
 
 /// The metadata of an authorization server (RFC 8414 §2, OpenID Connect Discovery §3).
 public struct ServerMetadata: Sendable, Hashable {
@@ -47,6 +47,16 @@ public struct ServerMetadata: Sendable, Hashable {
         self.issuer = issuer
     }
 
+    /// The paths of the endpoints on an origin by which someone could sign in or register a client.
+    package func paths(on origin: Origin) -> [String] {
+        [
+            authorizationEndpoint, tokenEndpoint, registrationEndpoint, deviceEndpoint,
+            pushedEndpoint,
+        ]
+        .compactMap { $0 }.filter { $0.origin == origin }
+        .map { String(TargetPath($0.target).path) }
+    }
+
     private struct Document: Decodable {
         struct Aliases: Decodable {
             var token_endpoint: String?
@@ -78,11 +88,13 @@ public struct ServerMetadata: Sendable, Hashable {
     ///   - document: the JSON.
     ///   - issuer: the issuer it must name, compared byte for byte (RFC 8414 §3.3).
     ///   - allowsInsecure: whether `http` endpoints are accepted for hosts other than this machine.
+    ///   - standing: how the issuer is known.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
         from issuer: String,
-        allowsInsecure: Bool
+        allowsInsecure: Bool,
+        standing: IssuerStanding = .configured
     ) throws(MetadataError) {
         let members: Document
         do {
@@ -93,7 +105,7 @@ public struct ServerMetadata: Sendable, Hashable {
                 isNotMetadata: true
             )
         }
-        guard members.issuer == issuer else {
+        guard standing.accepts(members.issuer, for: issuer) else {
             let theirs = ServerWords.clean(members.issuer, secrets: []) ?? ""
             throw MetadataError(
                 "the metadata for \(issuer) names another issuer, '\(theirs)'",
@@ -105,32 +117,51 @@ public struct ServerMetadata: Sendable, Hashable {
             guard let endpoint = ServerEndpoint(text), endpoint.isPrivate || allowsInsecure else {
                 throw MetadataError("the \(name) in the metadata for \(issuer) is not an https URL")
             }
+            try standing.check(endpoint, name, of: issuer)
             return endpoint
         }
         // An endpoint that tokens do not need must not fail the channel: a bad URL counts as absent.
-        func offer(_ text: String?) -> ServerEndpoint? {
-            guard let endpoint = text.flatMap({ ServerEndpoint($0) }) else { return nil }
-            return endpoint.isPrivate || allowsInsecure ? endpoint : nil
+        func offer(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
+            guard let text, let endpoint = ServerEndpoint(text),
+                endpoint.isPrivate || allowsInsecure
+            else { return nil }
+            try standing.check(endpoint, name, of: issuer)
+            return endpoint
         }
-        self.issuer = issuer
+        self.issuer = members.issuer
         tokenEndpoint = try endpoint(members.token_endpoint, "token_endpoint")
-        authorizationEndpoint = offer(members.authorization_endpoint)
-        deviceEndpoint = offer(members.device_authorization_endpoint)
-        revocationEndpoint = offer(members.revocation_endpoint)
-        pushedEndpoint = offer(members.pushed_authorization_request_endpoint)
+        authorizationEndpoint = try offer(members.authorization_endpoint, "authorization_endpoint")
+        deviceEndpoint = try offer(
+            members.device_authorization_endpoint,
+            "device_authorization_endpoint"
+        )
+        revocationEndpoint = try offer(members.revocation_endpoint, "revocation_endpoint")
+        pushedEndpoint = try offer(
+            members.pushed_authorization_request_endpoint,
+            "pushed_authorization_request_endpoint"
+        )
         requiresPushedRequests = members.require_pushed_authorization_requests ?? false
         certificatePushedEndpoint =
-            offer(members.mtls_endpoint_aliases?.pushed_authorization_request_endpoint)
+            try offer(
+                members.mtls_endpoint_aliases?.pushed_authorization_request_endpoint,
+                "mtls_endpoint_aliases"
+            )
         certificateTokenEndpoint =
             try endpoint(members.mtls_endpoint_aliases?.token_endpoint, "mtls_endpoint_aliases")
         certificateDeviceEndpoint =
-            offer(members.mtls_endpoint_aliases?.device_authorization_endpoint)
-        certificateRevocationEndpoint = offer(members.mtls_endpoint_aliases?.revocation_endpoint)
+            try offer(
+                members.mtls_endpoint_aliases?.device_authorization_endpoint,
+                "mtls_endpoint_aliases"
+            )
+        certificateRevocationEndpoint = try offer(
+            members.mtls_endpoint_aliases?.revocation_endpoint,
+            "mtls_endpoint_aliases"
+        )
         clientAuthentications = members.token_endpoint_auth_methods_supported
         proofAlgorithms = members.dpop_signing_alg_values_supported
         challengeMethods = members.code_challenge_methods_supported
         answersWithIssuer = members.authorization_response_iss_parameter_supported ?? false
-        registrationEndpoint = offer(members.registration_endpoint)
+        registrationEndpoint = try offer(members.registration_endpoint, "registration_endpoint")
         acceptsClientDocuments = members.client_id_metadata_document_supported ?? false
         grantTypes = members.grant_types_supported
         scopes = members.scopes_supported

@@ -70,11 +70,16 @@ public struct AuthorizationCodeFlow: Sendable {
         guard endpoint.malformed == nil else {
             throw SignInError("'\(endpoint)' is not an http or https URL without user information")
         }
+        try Self.checkChallenges(of: server)
+        return endpoint
+    }
+
+    /// Refuses a server that supports PKCE but not S256.
+    package static func checkChallenges(of server: ServerMetadata) throws(SignInError) {
         // RFC 7636 §4.2: always S256; plain is refused (RFC 9700 §2.1.1).
         if let methods = server.challengeMethods, !methods.contains("S256") {
             throw SignInError("the server does not support PKCE with S256")
         }
-        return endpoint
     }
 
     /// The parameters of the request (RFC 6749 §4.1.1, RFC 7636 §4.3).

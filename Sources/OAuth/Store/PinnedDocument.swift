@@ -12,6 +12,7 @@ struct PinnedDocument: Codable {
     var redirect: String?
     var client_scopes: [String]?
     var scopes: [String]
+    var own_paths: [String]?
 
     init(_ server: PinnedServer) {
         issuer = server.issuer
@@ -24,6 +25,7 @@ struct PinnedDocument: Codable {
         redirect = server.client.redirect
         client_scopes = server.client.scopes.isEmpty ? nil : server.client.scopes
         scopes = server.scopes
+        own_paths = server.ownPaths.isEmpty ? nil : server.ownPaths
     }
 
     /// The server; a client of a kind or with an authentication that this version does not know is to be
@@ -43,7 +45,8 @@ struct PinnedDocument: Codable {
                 redirect: redirect,
                 scopes: client_scopes ?? []
             ),
-            scopes: scopes
+            scopes: scopes,
+            ownPaths: own_paths ?? []
         )
     }
 }

@@ -41,12 +41,19 @@ package enum ServerWords {
     /// their messages, each part by itself.
     private static func shown(_ run: String, after text: String) -> String {
         guard run.utf8.count >= suspiciousRun else { return run }
-        guard run.hasPrefix("//"), text.hasSuffix("http:") || text.hasSuffix("https:") else {
-            return Redaction.mark
-        }
+        let isURL = run.hasPrefix("//") && (text.hasSuffix("http:") || text.hasSuffix("https:"))
+        guard isURL || endsBeforePort(text) else { return Redaction.mark }
         return run.split(separator: "/", omittingEmptySubsequences: false)
             .map { $0.utf8.count >= suspiciousRun ? Redaction.mark : String($0) }
             .joined(separator: "/")
+    }
+
+    /// Whether a text ends with scheme and host of a URL and a colon.
+    private static func endsBeforePort(_ text: String) -> Bool {
+        guard text.hasSuffix(":"), let mark = text.ranges(of: "://").last else { return false }
+        let (scheme, host) = (text[..<mark.lowerBound], text[mark.upperBound...].dropLast())
+        return (scheme.hasSuffix("http") || scheme.hasSuffix("https"))
+            && !host.contains { $0 == "/" || $0 == "@" || $0.isWhitespace }
     }
 
     private static func isTokenScalar(_ scalar: Unicode.Scalar) -> Bool {

@@ -135,13 +135,20 @@ extension DaemonStatus.Token {
             parts.append("sign-in ends in \(DaemonStatus.time(refreshExpiresInS))")
         }
         if let scope, !scope.isEmpty { parts.append("scope \(scope)") }
-        if let issuer { parts.append("from \(issuer)") }
+        if let issuer {
+            let what = resource.map { " for \($0)" } ?? ""
+            let who = client.map { " as the client \($0) (\(clientKind ?? ""))" } ?? ""
+            parts.append("from \(issuer)\(what)\(who)")
+        }
         if let waiters, waiters > 0 {
             parts.append("\(DaemonStatus.count(waiters, "request")) waiting")
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
-        if state == "dead" {
+        if let otherResource {
+            let signIn = advice ?? "netproxy login \(channel)"
+            parts.append("the stored sign-in is for another resource, \(otherResource): \(signIn)")
+        } else if state == "dead" {
             parts.append("sign in again: \(advice ?? "netproxy login \(channel)")")
         } else if let advice {
             parts.append("no one has signed in yet: \(advice)")

@@ -94,6 +94,14 @@ package struct DaemonStatus: Sendable, Codable {
         package var wantedScope: String?
         /// The authorization server that was found by the upstream's URL and trusted.
         package var issuer: String?
+        /// netproxy's client id there.
+        package var client: String?
+        /// How it came by it: `configured`, `document`, `registered`, or `refused`.
+        package var clientKind: String?
+        /// The resource that its tokens are for.
+        package var resource: String?
+        /// The resource of a stored sign-in that is not the channel's.
+        package var otherResource: String?
         /// Whether the token is not in the state directory, because writing failed.
         package var isUnsaved: Bool?
         /// How many requests wait for it.

@@ -3,6 +3,7 @@ import EventIO
 import FoundationEssentials
 import HTTPMessage
 import NetworkCore
+import OAuth
 import OriginTransport
 import ProxyConfig
 import RequestLog
@@ -127,7 +128,13 @@ final class ChannelAssembly: Sendable {
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        inputs.pinned = await oauthClients.pinned(of: channel)
+        if let stored = await oauthClients.stored(of: channel) {
+            if stored.isOf(channel) {
+                inputs.pinned = stored
+            } else {
+                inputs.otherResource = stored.resource
+            }
+        }
         for reference in channel.secretReferences {
             do throws(SecretError) {
                 inputs.secrets[reference] = try await secrets.secret(reference)

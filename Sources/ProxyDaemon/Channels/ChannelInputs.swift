@@ -13,6 +13,8 @@ struct ChannelInputs: Sendable, Equatable {
     var files: [String: Data?]
     /// The authorization server that was found by the upstream's URL and trusted.
     var pinned: PinnedServer?
+    /// The resource of a stored sign-in that is not the channel's.
+    var otherResource: String?
 
     init(files: [String]) {
         self.files = Dictionary(
@@ -33,6 +35,7 @@ extension ChannelInputs {
         }
         for path in credential.files { part.files[path] = files[path] }
         part.pinned = pinned
+        part.otherResource = otherResource
         return part
     }
 
@@ -49,6 +52,14 @@ extension ChannelInputs {
             earlier.files[path].map { $0 != contents } ?? false
         }
         return (Set(changed.keys), Set(changedFiles.keys))
+    }
+}
+
+extension ChannelInputs {
+    /// What is needed before a sign-in counts, and why if another one is stored.
+    func advice(_ signIn: String) -> String {
+        guard let otherResource else { return signIn }
+        return "the stored sign-in is for another resource, \(otherResource): \(signIn)"
     }
 }
 

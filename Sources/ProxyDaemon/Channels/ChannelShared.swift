@@ -27,6 +27,8 @@ final class ChannelShared: Sendable {
     let accountChoice: AccountChoice?
     /// The scopes that the API misses; `nil` where netproxy does not find the authorization server.
     let wantedScope: WantedScope?
+    /// What apps could sign in with themselves; `nil` where they may.
+    let hidden: HiddenMetadata?
     /// Where the credential goes; `nil` without one.
     let place: CredentialPlace?
     /// The upstreams, as their responses name them.
@@ -66,7 +68,8 @@ final class ChannelShared: Sendable {
         self.inputs = inputs
         self.accounts = accounts
         accountChoice = AccountChoice(among: accounts.map(\.clients))
-        wantedScope = configuration.discovery == nil ? nil : WantedScope()
+        wantedScope = configuration.discovery.map { _ in WantedScope() }
+        hidden = HiddenMetadata(of: inputs.pinned, on: configuration)
         self.access = access
         scope = AccessScope(
             methods: configuration.access.methods.compactMap { HTTPMethod(rawValue: $0) },

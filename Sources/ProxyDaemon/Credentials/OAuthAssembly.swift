@@ -129,6 +129,7 @@ struct OAuthAssembly: Sendable {
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(
+                pinned == nil ? .configured : .pinned,
                 issuer: $0,
                 transport: transport,
                 serverClock: direct.serverClock,
@@ -175,21 +176,29 @@ struct OAuthAssembly: Sendable {
     /// whose server is configured, and if that sign-in was for another resource than the channel has now:
     /// its token is for no one else.
     func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
+        guard let stored = await stored(of: channel), stored.isOf(channel) else { return nil }
+        return stored
+    }
+
+    /// The server that was trusted at the last sign-in to a channel, also if that was for another resource,
+    /// which is reported.
+    func stored(of channel: ChannelConfiguration) async -> PinnedServer? {
         guard channel.discovery != nil, let credential = channel.credentials.first else {
             return nil
         }
         do {
-            guard let pinned = try await store(of: credential).load()?.pinned else { return nil }
-            let (upstream, resource) = (channel.endpoint, ServerEndpoint(pinned.resource))
-            if let resource, ProtectedResource.covers(upstream, resource) { return pinned }
-            report(
-                "\(credential.owner): the last sign-in was for \(pinned.resource) and not for "
-                    + "\(upstream); sign in again: \(credential.signIn)"
-            )
+            guard let stored = try await store(of: credential).load()?.pinned else { return nil }
+            if !stored.isOf(channel) {
+                report(
+                    "\(credential.owner): the last sign-in was for \(stored.resource) and not for "
+                        + "\(channel.endpoint); sign in again: \(credential.signIn)"
+                )
+            }
+            return stored
         } catch {
             report("\(credential.owner): the server that was trusted cannot be read: \(error)")
+            return nil
         }
-        return nil
     }
 
     /// Speaks to a channel's upstream as its requests do, without its credential.

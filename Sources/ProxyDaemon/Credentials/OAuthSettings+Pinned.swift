@@ -28,3 +28,10 @@ extension OAuthSettings.ClientAuthentication {
             }
     }
 }
+
+extension PinnedServer {
+    /// Whether its resource is that of a channel, so that its tokens may go there.
+    func isOf(_ channel: ChannelConfiguration) -> Bool {
+        ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) } ?? false
+    }
+}

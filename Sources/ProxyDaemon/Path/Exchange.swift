@@ -218,9 +218,12 @@ struct Exchange: ~Copyable {
 
     /// What to do where a person must sign in: to the identity that was asked for last, if it has several.
     var signInAdvice: String? {
-        guard let credentials = channel?.shared.configuration.credentials else { return nil }
+        guard let shared = channel?.shared else { return nil }
+        let credentials = shared.configuration.credentials
         let identity = record.context.authorization?.identity
-        return (credentials.first { $0.identity == identity } ?? credentials.first)?.signIn
+        return (credentials.first { $0.identity == identity } ?? credentials.first).map {
+            shared.inputs.advice($0.signIn)
+        }
     }
 
     /// Whether netproxy ended it with an error.

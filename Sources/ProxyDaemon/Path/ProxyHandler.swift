@@ -234,7 +234,7 @@ final class ProxyHandler {
             )
         }
         try channel.shared.scope.check(exchange.head, target: route.target)
-        if channel.shared.wantedScope != nil { try HiddenMetadata.check(route.target) }
+        try channel.shared.hidden?.check(route.target)
         if let limiter = channel.shared.limiter {
             let client = RateClient(
                 key: keys.lentID,

@@ -9,6 +9,8 @@ import ProxyConfig
 struct ResourceDiscovery: Sendable {
     /// The scope by which a server is asked for a refresh token (OpenID Connect Core §11).
     private static let offlineAccess = "offline_access"
+    /// How many of the authorization servers that a resource names are asked.
+    private static let candidateLimit = 4
 
     let channel: ChannelConfiguration
     let settings: OAuthSettings
@@ -18,6 +20,8 @@ struct ResourceDiscovery: Sendable {
     /// Speaks to authorization servers.
     let transport: any HTTPTransport
     let clock: any NetworkClock
+    /// Prints a line for the user.
+    let say: @Sendable (String) -> Void
 
     /// What a sign-in asks for beyond what the resource says.
     struct Request: Sendable {
@@ -35,20 +39,17 @@ struct ResourceDiscovery: Sendable {
         var possible: [String]
     }
 
-    /// What was found, and the lines that tell the user.
-    struct Finding: Sendable {
-        var server: PinnedServer
-        var lines: [String]
-    }
-
-    /// Asks the upstream, and its server about itself; registers a client if it has to.
+    /// Asks the upstream, and its server about itself; registers a client if it has to, after it has said
+    /// where.
     ///
     /// - Parameters:
     ///   - request: what the sign-in asks for.
     ///   - pinned: the server that was trusted before.
     /// - Returns: the server and its client.
     /// - Throws: `SignIn.Failure`.
-    func find(_ request: Request, pinned: PinnedServer?) async throws(SignIn.Failure) -> Finding {
+    func find(_ request: Request, pinned: PinnedServer?) async throws(SignIn.Failure)
+        -> PinnedServer
+    {
         do {
             let found = try await ResourceProbe(
                 over: upstream,
@@ -62,13 +63,10 @@ struct ResourceDiscovery: Sendable {
                         + "netproxy logout \(channel.name), then netproxy login \(channel.name)"
                 )
             }
-            let directory = MetadataDirectory(
-                issuer: found.resource.issuer,
-                transport: transport,
-                clock: clock,
-                allowsInsecure: channel.allowInsecure
-            )
-            let metadata = try await directory.metadata()
+            let metadata = try await metadata(of: found.resource, pinned)
+            try check(metadata, for: request.purpose)
+            let issuer = metadata.issuer ?? ""
+            say("\(channel.name) (\(channel.endpoint)) is protected by \(issuer).")
             let scopes = scopes(found, metadata, request, pinned)
             let (client, origin) = try await client(
                 at: metadata,
@@ -77,16 +75,80 @@ struct ResourceDiscovery: Sendable {
                 pinned
             )
             let server = PinnedServer(
-                issuer: found.resource.issuer,
+                issuer: issuer,
                 resource: found.resource.identifier,
                 client: client,
-                scopes: scopes
+                scopes: scopes,
+                ownPaths: metadata.paths(on: channel.endpoint.origin)
             )
-            return Finding(server: server, lines: lines(server, found.resource, origin))
+            tell(server, found.resource, origin)
+            return server
         } catch let error as SignIn.Failure {
             throw error
         } catch {
             throw SignIn.Failure(description: "\(channel.name): \(error)")
+        }
+    }
+
+    // MARK: - The server
+
+    /// The metadata of the first server that has any: of the one that was trusted before, where it is still
+    /// named, and of no other.
+    private func metadata(
+        of resource: ProtectedResource,
+        _ pinned: PinnedServer?
+    ) async throws -> ServerMetadata {
+        var candidates = Array(resource.issuers.prefix(Self.candidateLimit))
+        if let pinned { candidates = [resource.issuer(preferring: pinned.issuer)] }
+        var reasons: [String] = []
+        for (index, issuer) in candidates.enumerated() {
+            do throws(MetadataError) {
+                return try await MetadataDirectory(
+                    .named,
+                    issuer: issuer,
+                    transport: transport,
+                    clock: clock,
+                    allowsInsecure: channel.allowInsecure
+                ).metadata()
+            } catch {
+                if candidates.count == 1 { throw error }
+                reasons.append("\(issuer): \(error)")
+                if index + 1 < candidates.count {
+                    say("The server \(issuer) cannot be used: \(error)")
+                }
+            }
+        }
+        throw SignIn.Failure(
+            description: "\(channel.name): none of the authorization servers that "
+                + "\(resource.identifier) names can be used: \(reasons.joined(separator: "; "))"
+        )
+    }
+
+    /// Refuses a server at which the user could not sign in, before a client is registered there.
+    private func check(
+        _ server: ServerMetadata,
+        for purpose: ClientRegistration.Purpose
+    ) throws(SignInError) {
+        let issuer = server.issuer ?? ""
+        guard server.tokenEndpoint != nil else {
+            throw SignInError("the metadata for \(issuer) names no token endpoint")
+        }
+        switch purpose {
+        case .browser:
+            guard server.authorizationEndpoint != nil else {
+                throw SignInError(
+                    "the metadata for \(issuer) names no authorization endpoint"
+                        + (server.deviceEndpoint == nil ? "" : "; use --device")
+                )
+            }
+            try AuthorizationCodeFlow.checkChallenges(of: server)
+        case .device:
+            guard server.deviceEndpoint != nil else {
+                throw SignInError(
+                    "the metadata for \(issuer) names no device authorization endpoint: sign in "
+                        + "without --device"
+                )
+            }
         }
     }
 
@@ -139,6 +201,7 @@ struct ResourceDiscovery: Sendable {
             scopes: ScopeList.union(scopes.wanted, scopes.possible),
             for: request.purpose
         )
+        if let place = server.registrationEndpoint { say("Registering a client at \(place).") }
         let client = try await registration.register(
             over: transport,
             clock: clock,
@@ -162,24 +225,18 @@ struct ResourceDiscovery: Sendable {
 
     // MARK: - Words
 
-    private func lines(
-        _ server: PinnedServer,
-        _ resource: ProtectedResource,
-        _ origin: String
-    ) -> [String] {
-        var lines = [
-            "\(channel.name) (\(channel.endpoint)) is protected by \(server.issuer).",
+    private func tell(_ server: PinnedServer, _ resource: ProtectedResource, _ origin: String) {
+        say(
             "You are about to trust that server with your sign-in to \(server.resource), as the client "
                 + "\(server.client.id) (\(origin)), "
                 + (server.scopes.isEmpty
                     ? "for no particular scope."
-                    : "for the scopes \(server.scopes.joined(separator: ", "))."),
-        ]
-        if !resource.otherIssuers.isEmpty {
-            let others = resource.otherIssuers.prefix(4).joined(separator: ", ")
-            lines.append("It also names \(others), which is not asked.")
+                    : "for the scopes \(server.scopes.joined(separator: ", ")).")
+        )
+        let others = resource.otherIssuers(than: server.issuer).prefix(4)
+        if !others.isEmpty {
+            say("It also names \(others.joined(separator: ", ")), which is not used.")
         }
-        return lines
     }
 }
 

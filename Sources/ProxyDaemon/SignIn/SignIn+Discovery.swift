@@ -34,6 +34,8 @@ extension SignIn {
         registering registration: Registration = .whenNeeded
     ) async throws {
         guard let discovery = settings.discovery, let channel else { return }
+        // Before a client is registered whose tokens could not be stored.
+        try await prepare()
         do {
             let resource = ResourceDiscovery(
                 channel: channel,
@@ -41,22 +43,22 @@ extension SignIn {
                 discovery: discovery,
                 upstream: try await assembly.upstream(of: channel),
                 transport: client.transport,
-                clock: SystemClock()
+                clock: SystemClock(),
+                say: say
             )
-            let found = try await resource.find(
+            let server = try await resource.find(
                 ResourceDiscovery.Request(
-                    scopes: scopes.filter(ScopeList.isScope),
+                    scopes: try scopes.flatMap { try Self.scopes(in: $0) },
                     purpose: way == .device ? .device : .browser,
                     registration: registration
                 ),
                 pinned: client.configuration.pinned
             )
-            for line in found.lines { say(line) }
             client = try await assembly.client(
                 settings,
                 of: credential,
                 for: .signIn,
-                at: found.server
+                at: server
             )
             asked = client.configuration
         } catch let error as Failure {
@@ -64,6 +66,22 @@ extension SignIn {
         } catch {
             throw Failure(description: "\(credential.owner): \(error)")
         }
+    }
+
+    /// The scopes in a text of the user's, which blanks separate.
+    ///
+    /// - Throws: `Failure` without one, and if a part cannot be a scope (RFC 6749 §3.3).
+    package static func scopes(in text: String) throws(Failure) -> [String] {
+        let scopes = text.split(whereSeparator: \.isWhitespace).map(String.init)
+        guard !scopes.isEmpty else { throw Failure(description: "a scope must not be empty") }
+        for scope in scopes where !ScopeList.isScope(scope) {
+            throw Failure(
+                description:
+                    "\(scope.debugDescription) is not a scope: it may have printable ASCII characters, "
+                    + "but no quotation mark and no backslash"
+            )
+        }
+        return scopes
     }
 
     /// How the user is about to sign in.

@@ -19,7 +19,8 @@ import Testing
             redirect: "http://127.0.0.1:4711/callback",
             scopes: ["read", "write", "all"]
         ),
-        scopes: ["read", "write"]
+        scopes: ["read", "write"],
+        ownPaths: ["/authorize", "/token"]
     )
 
     private var configuration: OAuthConfiguration {
@@ -136,9 +137,19 @@ import Testing
             Self.server.change(to: other)
                 == "the authorization server was https://a.example.com/ and is now https://evil.example"
         )
-        // Byte for byte: a slash more is another issuer.
-        let wider = try resource("https://mcp.example.com", "https://a.example.com")
+        let wider = try resource("https://mcp.example.com", "https://b.example.com")
         let words = try #require(Self.server.change(to: wider))
         #expect(words.contains("and the resource was https://mcp.example.com/mcp"))
+    }
+
+    @Test func `the slash of a root issuer is no change, and it may be named beside others`() throws
+    {
+        let same = try resource("https://mcp.example.com/mcp", "https://a.example.com")
+        #expect(Self.server.change(to: same) == nil)
+        let list = #"https://b.example.com","https://a.example.com/"#
+        let second = try resource("https://mcp.example.com/mcp", list)
+        #expect(Self.server.change(to: second) == nil)
+        // Behind a path it counts.
+        #expect(!"https://a.example.com/x".isSameIssuer("https://a.example.com/x/"))
     }
 }

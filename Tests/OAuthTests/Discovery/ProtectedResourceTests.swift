@@ -35,8 +35,11 @@ import Testing
                 "https://one.example.com/a"
             )
         )
-        #expect(found.issuer == "https://one.example.com/a")
-        #expect(found.otherIssuers == ["https://two.example.com"])
+        #expect(found.issuers == ["https://one.example.com/a", "https://two.example.com"])
+        #expect(found.issuer(preferring: nil) == "https://one.example.com/a")
+        #expect(found.issuer(preferring: "https://two.example.com/") == "https://two.example.com")
+        #expect(found.issuer(preferring: "https://three.example.com") == found.issuers[0])
+        #expect(found.otherIssuers(than: found.issuers[0]) == ["https://two.example.com"])
     }
 
     @Test(arguments: [
@@ -90,9 +93,28 @@ import Testing
     @Test func `a server without TLS is trusted on this machine, or where it is allowed`() throws {
         let local = document("http://localhost:8000/mcp", "http://127.0.0.1:9000")
         let found = try read(local, of: "http://localhost:8000/mcp")
-        #expect(found.issuer == "http://127.0.0.1:9000")
+        #expect(found.issuers == ["http://127.0.0.1:9000"])
         let plain = document("https://mcp.example.com", "http://plain.example.com")
-        #expect(try read(plain, allowsInsecure: true).issuer == "http://plain.example.com")
+        #expect(try read(plain, allowsInsecure: true).issuers == ["http://plain.example.com"])
+    }
+
+    @Test(arguments: [
+        "http://127.0.0.1:9000", "https://127.0.0.1", "http://localhost.", "https://10.1.2.3",
+        "https://[::ffff:169.254.169.254]", "https://login.localhost",
+    ])
+    func `no resource elsewhere names a server on this machine or its networks`(_ server: String) {
+        let error = #expect(throws: MetadataError.self) {
+            try read(document("https://mcp.example.com", server), allowsInsecure: true)
+        }
+        #expect(error?.description.contains("than this machine and its networks") == true)
+    }
+
+    @Test func `a resource may name a server on its own host`() throws {
+        let found = try read(
+            document("https://10.1.2.3/mcp", "https://10.1.2.3:8443", "https://10.1.2.4"),
+            of: "https://10.1.2.3/mcp"
+        )
+        #expect(found.issuers == ["https://10.1.2.3:8443"])
     }
 
     @Test(arguments: [

@@ -49,7 +49,7 @@ import Testing
         )
         server.script("/meta", document)
         let found = try await find()
-        #expect(found.resource.issuer == "https://a.example.com")
+        #expect(found.resource.issuers.first == "https://a.example.com")
         #expect(found.challengedScopes == ["read", "write"])
         #expect(
             requests() == ["GET https://mcp.example.com/mcp", "GET https://mcp.example.com/meta"]
@@ -101,6 +101,12 @@ import Testing
         #expect(server.seen.count == 1)
     }
 
+    @Test func `a long URL on another origin is shown`() async {
+        let place = "https://mcp.example.com:8443/.well-known/oauth-protected-resource/mcp/v1/x"
+        server.script("/mcp", .challenge(401, [#"Bearer resource_metadata="\#(place)""#]))
+        #expect(await failure().contains("names '\(place)' as the place"))
+    }
+
     @Test func `redirects are not followed`() async {
         server.script("/mcp", .challenge(401, []))
         server.script(inserted, .challenge(302, []))
@@ -112,7 +118,7 @@ import Testing
         server.script("/mcp", .challenge(401, []))
         server.script(inserted, .json(200, "<!doctype html>"))
         server.script(root, document)
-        #expect(try await find().resource.issuer == "https://a.example.com")
+        #expect(try await find().resource.issuers.first == "https://a.example.com")
     }
 
     @Test func `a document that is too long is refused`() async {

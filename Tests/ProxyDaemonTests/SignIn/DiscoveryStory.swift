@@ -11,7 +11,7 @@ import Testing
 /// Signing in to a resource of which only the URL is known.
 @Suite struct DiscoveryStory {
     /// A user with a browser that signs in by itself, and what was printed.
-    private final class User: Sendable {
+    final class User: Sendable {
         private let printed = Mutex<[String]>([])
         private let queries = Mutex<[[String: String]]>([])
 
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    private func session(_ proxy: DaemonHarness, _ user: User) async throws -> SignIn {
+    func session(_ proxy: DaemonHarness, _ user: User) async throws -> SignIn {
         try await SignIn(
             "tools",
             of: try proxy.configuration(),
@@ -50,7 +50,7 @@ import Testing
     }
 
     /// What `netproxy login` does.
-    private func logIn(
+    func logIn(
         _ proxy: DaemonHarness,
         _ user: User,
         adding scopes: [String] = [],
@@ -72,7 +72,7 @@ import Testing
         try await proxy.ask(Raw.request(method, path, fields: ["Netproxy-Admin: 1"]))
     }
 
-    private func status(_ proxy: DaemonHarness) async throws -> DaemonStatus.Token {
+    func status(_ proxy: DaemonHarness) async throws -> DaemonStatus.Token {
         let text = try await ask("GET", "/status", proxy).body
         return try #require(DaemonStatus(json: text)?.channels.first?.token)
     }
@@ -93,7 +93,7 @@ import Testing
             #expect(user.text.contains("tools (\(base)/mcp) is protected by \(base)/as."))
             #expect(user.text.contains("as the client client-1 (registered now)"))
             #expect(user.text.contains("for the scopes read."))
-            #expect(user.text.contains("https://other.example, which is not asked"))
+            #expect(user.text.contains("https://other.example, which is not used"))
             let page = try #require(user.pages.first)
             #expect(page["client_id"] == "client-1")
             #expect(page["scope"] == "read")
@@ -106,7 +106,16 @@ import Testing
             #expect(form.contains("resource=http%3A%2F%2F127.0.0.1%3A"))
 
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
-            #expect(try await status(proxy).issuer == "\(base)/as")
+            let token = try await status(proxy)
+            #expect(token.issuer == "\(base)/as")
+            #expect(token.client == "client-1")
+            #expect(token.clientKind == "registered")
+            #expect(token.resource == "\(base)/mcp")
+            #expect(
+                token.summary(of: "tools").contains(
+                    "from \(base)/as for \(base)/mcp as the client client-1 (registered)"
+                )
+            )
             #expect(!user.text.contains("c4nary"))
         }
     }
@@ -250,6 +259,7 @@ import Testing
                 "/tools/.well-known/oauth-protected-resource/mcp",
                 "/tools/.well-known/oauth-authorization-server",
                 "/tools/.well-known/openid-configuration?x=1",
+                "/tools/%2ewell-known/./openid-configuration",
             ] {
                 let answer = try await proxy.exchange(Raw.get(place))
                 #expect(answer.status == 404)
@@ -306,7 +316,14 @@ import Testing
                 with: ":\(other.port)/"
             )
             await proxy.reload(channels: moved)
-            #expect(try await proxy.exchange(Raw.get("/tools")).status == 503)
+            let answer = try await proxy.exchange(Raw.get("/tools"))
+            #expect(answer.status == 503)
+            let words =
+                "the stored sign-in is for another resource, \(server.base)/mcp: netproxy login tools"
+            #expect(answer.body.contains(words))
+            let token = try await status(proxy)
+            #expect(token.otherResource == "\(server.base)/mcp")
+            #expect(token.summary(of: "tools").contains(words))
             #expect(other.requests.isEmpty)
             await proxy.reload(channels: server.channel())
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")

@@ -15,6 +15,10 @@ final class ProtectedServer: Sendable {
         /// The scope that a token lacks for `/mcp/write`; `nil` if it has enough.
         var missing: String? = "write"
         var issued = 0
+        /// The authorization servers of the resource; its own if `nil`.
+        var servers: [String]?
+        /// More of the metadata of the authorization server.
+        var metadata = ""
     }
 
     let origin: OriginServer
@@ -39,7 +43,7 @@ final class ProtectedServer: Sendable {
         return ProtectedServer(origin, box)
     }
 
-    private var base: String { "http://127.0.0.1:\(origin.port)" }
+    var base: String { "http://127.0.0.1:\(origin.port)" }
     private var place: String { "\(base)/.well-known/oauth-protected-resource/mcp" }
 
     private func answer(_ request: RawMessage) -> String {
@@ -47,12 +51,13 @@ final class ProtectedServer: Sendable {
         let words = request.startLine.split(separator: " ")
         let path = String(words[1].prefix { $0 != "?" })
         return rules.withLock { rules in
+            let servers = rules.servers ?? ["\(base)\(rules.issuer)", "https://other.example"]
             switch path {
             case "/.well-known/oauth-protected-resource/mcp":
                 return Raw.ok(
                     """
                     {"resource":"\(base)\(rules.resource)","scopes_supported":["all"],
-                     "authorization_servers":["\(base)\(rules.issuer)","https://other.example"]}
+                     "authorization_servers":["\(servers.joined(separator: "\",\""))"]}
                     """,
                     json
                 )
@@ -62,7 +67,8 @@ final class ProtectedServer: Sendable {
                     {"issuer":"\(base)\(rules.issuer)","token_endpoint":"\(base)/token",
                      "authorization_endpoint":"\(base)/authorize",
                      "registration_endpoint":"\(base)/register",
-                     "token_endpoint_auth_methods_supported":["client_secret_post"]}
+                     "token_endpoint_auth_methods_supported":["client_secret_post"]
+                     \(rules.metadata)}
                     """,
                     json
                 )
