@@ -44,10 +44,10 @@ package struct StrictTarget {
     /// Whether a target is that of a presigned URL.
     static func isPresigned(_ target: String) -> Bool {
         guard let query = TargetPath(target).query else { return false }
-        return query.split(separator: "&").contains { piece in
-            let name = respelled(piece.prefix { $0 != "=" }.utf8).lowercased()
-            return name == "x-amz-signature" || name == "awsaccesskeyid"
+        let names = query.split(separator: "&").map { piece in
+            respelled(piece.prefix { $0 != "=" }.utf8).lowercased()
         }
+        return names.contains("x-amz-signature") || olderSignature.isSubset(of: names)
     }
 
     private struct Parameter {
@@ -58,14 +58,16 @@ package struct StrictTarget {
         var text: String { value.map { "\(name)=\($0)" } ?? name }
     }
 
-    /// The parameters of a presigned URL, by their names in lower case.
+    /// The parameters of a presigned URL, by their names in lower case; one of `signs` tells it.
     private static let signatureNames: Set<String> = [
         "x-amz-algorithm", "x-amz-content-sha256", "x-amz-credential", "x-amz-date",
         "x-amz-expires", "x-amz-region-set", "x-amz-security-token", "x-amz-signature",
         "x-amz-signedheaders",
     ]
-    /// Those of a URL that was presigned in the older way, which is known by its first.
-    private static let olderNames: Set<String> = ["awsaccesskeyid", "signature", "expires"]
+    private static let signs: Set<String> = ["x-amz-algorithm", "x-amz-signature"]
+    /// Those of a URL that was presigned in the older way; the two of `olderSignature` together tell it.
+    private static let olderNames = olderSignature.union(["expires", "x-amz-security-token"])
+    private static let olderSignature: Set<String> = ["awsaccesskeyid", "signature"]
 
     private static func parameters(of query: Substring) -> [Parameter] {
         let all = query.utf8.split(separator: UInt8(ascii: "&")).map { piece in
@@ -75,10 +77,12 @@ package struct StrictTarget {
                 value: equals.map { respelled(piece[piece.index(after: $0)...]) }
             )
         }
-        var dropped = signatureNames
-        if all.contains(where: { $0.name.lowercased() == "awsaccesskeyid" }) {
-            dropped.formUnion(olderNames)
-        }
+        let names = Set(all.map { $0.name.lowercased() })
+        // Without a signature they are parameters like any other.
+        var dropped: Set<String> = []
+        if !names.isDisjoint(with: signs) { dropped.formUnion(signatureNames) }
+        if olderSignature.isSubset(of: names) { dropped.formUnion(olderNames) }
+        guard !dropped.isEmpty else { return all }
         return all.filter { !dropped.contains($0.name.lowercased()) }
     }
 

@@ -28,11 +28,11 @@ package protocol RequestSigning: Sendable {
     func learn(from response: borrowing Response)
 }
 
-/// Tells requests that bring a signature elsewhere than in the credential's field.
+/// Tells requests that bring a signature in the query, rather than in the credential's field.
 ///
 /// An authorizer whose credential signs requests may be one.
 package protocol SignatureRecognizing: Sendable {
-    /// Whether a request is signed by the app.
+    /// Whether the query of a request has the app's signature.
     func isSigned(_ request: borrowing Request) -> Bool
 }
 

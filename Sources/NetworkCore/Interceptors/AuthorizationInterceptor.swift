@@ -162,13 +162,13 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         // An earlier attempt's facts must not make this one look signed.
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
-        facts.overrodeClient =
-            place.isOccupied(in: request) || rules.signatures?.isSigned(request) == true
+        let isOccupied = place.isOccupied(in: request)
+        facts.overrodeClient = isOccupied || rules.signatures?.isSigned(request) == true
         if facts.overrodeClient {
             switch rules.onClientCredential {
             case .replace: break
             case .keep: return nil
-            case .reject: throw AuthorizationInterceptor.denied(place)
+            case .reject: throw AuthorizationInterceptor.denied(isOccupied ? place : nil)
             }
         }
         return facts
@@ -211,12 +211,14 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
     }
 
-    private static func denied(_ place: CredentialPlace) -> NetworkError {
+    /// The refusal of a request with its own credential in a place, or else with its own signature.
+    private static func denied(_ place: CredentialPlace?) -> NetworkError {
         let own =
-            switch place.location {
+            switch place?.location {
             case .header(let field): "\(field) field"
             case .query(let parameter): "\(parameter.name) parameter in the query"
             case .path: "credential in the path"
+            case nil: "signature in the query"
             }
         return NetworkError(
             .httpRequestDenied,
