@@ -121,7 +121,7 @@ struct AWSAssembly: Sendable {
             } catch {
                 let failure = error as? HelperProgram.Failure
                 // Clients and the log get the outcome only: the program's words may contain a secret.
-                if let words = failure?.words { report("\(owner): \(title) said: \(words)") }
+                if let words = failure?.shownWords { report("\(owner): \(title) said: \(words)") }
                 throw TokenFailure(
                     .transient,
                     detail: "\(title) \(failure?.outcome ?? "was not understood")"

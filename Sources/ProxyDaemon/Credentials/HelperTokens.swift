@@ -74,7 +74,7 @@ struct HelperTokens: OAuthService {
         } catch {
             let failure = error as? HelperProgram.Failure
             // Clients and the log get the outcome only: the helper's words may contain a secret.
-            if let words = failure?.words { report("\(owner): \(name) said: \(words)") }
+            if let words = failure?.shownWords { report("\(owner): \(name) said: \(words)") }
             throw TokenFailure(
                 .transient,
                 detail: "\(name) \(failure?.outcome ?? "was not understood")"
@@ -148,4 +148,9 @@ struct HelperTokens: OAuthService {
         case .unauthorized, .forced: "unauthorized"
         }
     }
+}
+
+extension HelperProgram.Failure {
+    /// The last line of the program's standard error, for the operator: without what it gives as a secret.
+    var shownWords: String? { words.map { Redaction.standard.assignments(in: $0) } }
 }

@@ -123,7 +123,8 @@ package struct SecretResolver: Sendable {
         do {
             return try await program.run()
         } catch {
-            throw SecretError("\(path) \(error)")
+            let words = error.shownWords.map { " (\($0))" } ?? ""
+            throw SecretError("\(path) \(error.outcome)\(words)")
         }
     }
 

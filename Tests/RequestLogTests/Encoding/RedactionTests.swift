@@ -34,6 +34,23 @@ import Testing
     }
 
     @Test(arguments: [
+        ("aws_secret_access_key = s3cret", "aws_secret_access_key = <redacted>"),
+        ("aws_session_token=s3cret== left", "aws_session_token=<redacted> left"),
+        ("x: aws_secret_access_key=s3cret, b=1", "x: aws_secret_access_key=<redacted>, b=1"),
+        (
+            #"{"SecretAccessKey": "s3cret","Version":1}"#,
+            #"{"SecretAccessKey": "<redacted>","Version":1}"#
+        ),
+        ("SecretAccessKey: s3cret", "SecretAccessKey: <redacted>"),
+        ("token=s3cret", "token=<redacted>"), ("session_token=", "session_token="),
+        ("error: ExpiredToken: the token: has ended", "error: ExpiredToken: the token: has ended"),
+        ("region = eu-west-1", "region = eu-west-1"), ("", ""), ("=", "="),
+    ])
+    func `what a program says is shown without the secrets in it`(line: String, shown: String) {
+        #expect(Redaction.standard.assignments(in: line) == shown)
+    }
+
+    @Test(arguments: [
         "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "x-api-key",
         "X-Channel-Key", "DPoP", "X-Goog-Api-Key", "private-token",
     ])
