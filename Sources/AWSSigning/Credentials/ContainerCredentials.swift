@@ -31,6 +31,23 @@ package struct ContainerCredentials: AWSCredentialSource {
         clock: any NetworkClock = SystemClock(),
         authorization: @escaping @Sendable () async throws -> Secret?
     ) throws(Unusable) {
+        endpoint = try ContainerCredentials.endpoint(in: environment)
+        self.authorization = authorization
+        exchange = MetadataExchange(
+            "the container's credential agent",
+            over: transport,
+            clock: clock
+        )
+    }
+
+    /// Returns where the agent is.
+    ///
+    /// - Parameter environment: with the variables that the platform sets.
+    /// - Returns: the agent's URL.
+    /// - Throws: `Unusable` if no variable names an agent, or one that credentials must not be asked of.
+    package static func endpoint(
+        in environment: [String: String]
+    ) throws(Unusable) -> ServerEndpoint {
         let (relative, full) = (
             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"
         )
@@ -60,13 +77,7 @@ package struct ContainerCredentials: AWSCredentialSource {
                     + "address of the agents of ECS and EKS"
             )
         }
-        self.endpoint = endpoint
-        self.authorization = authorization
-        exchange = MetadataExchange(
-            "the container's credential agent",
-            over: transport,
-            clock: clock
-        )
+        return endpoint
     }
 
     package func credentials(

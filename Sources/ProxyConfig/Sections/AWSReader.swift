@@ -93,10 +93,12 @@ struct AWSReader {
     }
 
     private func metadata() -> AWSSettings.Source? {
-        guard section[.source] != nil else { return nil }
-        return switch section.choice(.source, default: AWSSettings.Metadata.container) {
-        case .container: .container
-        case .instance: .instance
+        guard let node = section[.source] else { return nil }
+        switch section.choice(.source, default: AWSSettings.Metadata.container) {
+        case .container:
+            section.reading.mention(.containerAgent, at: node)
+            return .container
+        case .instance: return .instance
         }
     }
 

@@ -31,5 +31,7 @@ package struct Mention: Sendable, Hashable {
         case sample(String)
         /// The absolute path of the journal's socket.
         case journal(String)
+        /// The agent of a container's platform, which the environment names.
+        case containerAgent
     }
 }

@@ -73,7 +73,7 @@ extension Mention.Resource {
             secrets.contains(reference)
         case .authorities(let path), .certificates(let path), .sample(let path):
             files.contains(path)
-        case .clientCertificate, .directory, .journal: false
+        case .clientCertificate, .directory, .journal, .containerAgent: false
         }
     }
 }

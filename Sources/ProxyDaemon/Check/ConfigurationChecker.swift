@@ -104,6 +104,8 @@ package struct ConfigurationChecker: Sendable {
                 : "nothing is listening at \(path): is systemd-journald running? "
                     + "Otherwise use file or stdout"
         case .directory(let path): FileProblem.notDirectory(path)
+        // The daemon may have another environment: a note, not an error.
+        case .containerAgent: nil
         }
     }
 

@@ -1,3 +1,4 @@
+import AWSSigning
 import FoundationEssentials
 package import ProxyConfig
 import System
@@ -102,6 +103,27 @@ extension ProxyConfiguration {
         return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
+    /// The notes on `source: container`, in the order of the file, where an environment names no agent that
+    /// may be asked; that of the service may be another.
+    package func containerNotes(in environment: [String: String]) -> [ConfigurationError] {
+        let problem: ContainerCredentials.Unusable
+        do throws(ContainerCredentials.Unusable) {
+            _ = try ContainerCredentials.endpoint(in: environment)
+            return []
+        } catch {
+            problem = error
+        }
+        let notes = Set(mentions).filter { $0.resource == .containerAgent }.map { mention in
+            ConfigurationError(
+                file: file(at: mention.position),
+                position: mention.position,
+                key: mention.key,
+                message: "note: container cannot be used in this environment: \(problem)"
+            )
+        }
+        return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
     /// The error of a secret that could not be read, at the key that names it.
     ///
     /// - Parameters:
@@ -134,7 +156,7 @@ extension Mention.Resource {
             .stateKey(let reference):
             reference
         case .clientCertificate(let files): .file(files.key)
-        case .authorities, .certificates, .sample, .journal, .directory: nil
+        case .authorities, .certificates, .sample, .journal, .directory, .containerAgent: nil
         }
     }
 }

@@ -54,7 +54,7 @@ struct AWSAssembly: Sendable {
         switch source {
         case .keys(let keys): try await configured(keys)
         case .exec(let command): program(command)
-        case .container: try container()
+        case .container: container()
         case .instance: try instance()
         case nil: throw IOError.system("aws has no credentials")
         }
@@ -132,7 +132,7 @@ struct AWSAssembly: Sendable {
         }
     }
 
-    private func container() throws -> any AWSCredentialSource {
+    private func container() -> any AWSCredentialSource {
         let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"].flatMap { text in
             text.isEmpty ? nil : Secret(text)
         }
@@ -146,7 +146,12 @@ struct AWSAssembly: Sendable {
                 return Secret(String(decoding: try await resolver.resolve(file), as: UTF8.self))
             }
         } catch {
-            throw IOError.system("\(owner.key("aws.source")): \(error)")
+            // That concerns this credential alone, and no change of the file mends it.
+            let detail = "\(owner.key("aws.source")): \(error)"
+            report("\(owner): \(detail)")
+            return ProvidedCredentials { _ throws(TokenFailure) in
+                throw TokenFailure(.configuration, detail: detail)
+            }
         }
     }
 

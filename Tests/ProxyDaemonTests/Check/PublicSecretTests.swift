@@ -81,6 +81,38 @@ import Testing
         #expect(try Place(secret: 0o644, directory: 0o750).warnings(authentication).isEmpty)
     }
 
+    @Test(arguments: [
+        ([:], "neither AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor"),
+        (["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/c"], "names http://10.0.0.1"),
+        (["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/1"], nil),
+    ])
+    func `a container's agent that the environment does not name leads to a note`(
+        environment: [String: String],
+        words: String?
+    ) throws {
+        let text = """
+            channels:
+              a:
+                upstream: https://s3.eu-west-1.amazonaws.com
+                auth: { aws: { source: container } }
+              b:
+                upstream: https://s3.eu-west-1.amazonaws.com
+                auth: { aws: { source: instance } }
+            """
+        let configuration = try ConfigurationLoader.load(
+            text: text,
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get()
+        let notes = configuration.containerNotes(in: environment).map(\.description)
+        #expect(notes.count == (words == nil ? 0 : 1))
+        if let words {
+            #expect(notes[0].hasPrefix("n.yaml:4:28: channels.a.auth.aws.source: note: container"))
+            #expect(notes[0].contains(words))
+        }
+        #expect(try checked(text).isEmpty)
+    }
+
     @Test(arguments: ["bearer: env:TOKEN", "bearer: 'cred:token'", "exec: [/bin/true]"])
     func `only files and literals are checked`(authentication: String) throws {
         #expect(try Place(secret: 0o644).warnings(authentication).isEmpty)
