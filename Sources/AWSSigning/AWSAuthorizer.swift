@@ -3,35 +3,37 @@ package import NetworkCore
 package import OAuth
 import Synchronization
 
-/// Signs a channel's requests with credentials of AWS, which the token engine renews.
+/// Signs a channel's requests with credentials of AWS, which another authorizer holds as a text: the token
+/// engine, which renews them, or one of keys that are configured.
 package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     /// How long after the clock was corrected a refusal for the time may be of a request that was signed
     /// before.
     private static let correctionReach = Duration.seconds(60)
 
-    /// The engine.
-    package let manager: OAuthManager
+    /// Holds the credentials.
+    package let base: any Authorizing
     private let options: AWSRequestSigner.Options
     /// The service's time of day, learned from its refusals.
     private let serverClock: ServerClock
     private let state = Mutex(State())
 
     private struct State {
-        /// The engine's credential, and the one that signs with it.
-        var current: (engine: Credential, signing: Credential)?
+        /// The credential as it is held, and the one that signs with it.
+        var current: (held: Credential, signing: Credential)?
         /// When a refusal last corrected the clock.
         var correctedAt: ContinuousClock.Instant?
     }
 
-    /// Signs with the credentials that an engine holds.
+    /// Signs with the credentials that another authorizer holds.
     ///
     /// - Parameters:
-    ///   - manager: the engine, as `manager(of:)` makes it; several authorizers may share one.
+    ///   - base: the engine that `manager(of:)` makes, or an authorizer of what `held()` returns; several
+    ///     channels may share one.
     ///   - options: what is signed.
-    package init(_ manager: OAuthManager, _ options: AWSRequestSigner.Options) {
-        self.manager = manager
+    package init(_ base: any Authorizing, _ options: AWSRequestSigner.Options) {
+        self.base = base
         self.options = options
-        serverClock = ServerClock(clock: manager.clock)
+        serverClock = ServerClock(clock: base.clock)
     }
 
     /// Makes the engine that gets credentials from a source.
@@ -67,18 +69,18 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
 
     package var kind: String { "aws" }
     package var fieldName: HTTPFieldName { .authorization }
-    package var isSignedIn: Bool { manager.isSignedIn }
-    /// Itself: the manager watches the time.
+    package var isSignedIn: Bool { base.isSignedIn }
+    /// Itself: the engine watches the time, and keys that are configured are not waited for.
     package func timed() -> any Authorizing { self }
-    package var clock: any NetworkClock { manager.clock }
+    package var clock: any NetworkClock { base.clock }
 
     package func currentCredential() -> Credential? {
         // Credentials that cannot be read are those of no source: the wait below reports it.
-        manager.currentCredential().flatMap(signing)
+        base.currentCredential().flatMap(signing)
     }
 
     package func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
-        guard let credential = signing(try await manager.credential(until: deadline)) else {
+        guard let credential = signing(try await base.credential(until: deadline)) else {
             throw NetworkError(
                 .credentialUnavailable,
                 side: .proxy,
@@ -90,11 +92,11 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     }
 
     package func accepted(_ credential: Credential) {
-        let engine = state.withLock { state in
-            state.current.flatMap { $0.signing == credential ? $0.engine : nil }
+        let held = state.withLock { state in
+            state.current.flatMap { $0.signing == credential ? $0.held : nil }
         }
-        guard let engine, engine.prove() else { return }
-        manager.accepted(engine)
+        guard let held, held.prove() else { return }
+        base.accepted(held)
     }
 
     package func rejected(_ rejection: Rejection) async -> Verdict {
@@ -102,15 +104,17 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         // What AWS says is no challenge of OAuth.
         judged.content = nil
         judged.headers = [:]
-        switch AWSRefusal(rejection.content) {
-        case .clockSkew:
-            return correctClock(by: rejection.headers)
-                ? .signAgain : .passThrough(.clockAgrees)
+        let refusal = AWSRefusal(rejection.headers, rejection.content)
+        switch refusal {
+        case .clockSkew, .requestExpired:
+            if correctClock(by: rejection.headers) { return .signAgain }
+            guard refusal == .requestExpired else { return .passThrough(.clockAgrees) }
+            judged.headers.append(.wwwAuthenticate, validated: "Bearer error=\"invalid_token\"")
         case .expired, .unknownKey:
             judged.headers.append(.wwwAuthenticate, validated: "Bearer error=\"invalid_token\"")
         case nil: break
         }
-        let verdict = await manager.rejected(judged)
+        let verdict = await base.rejected(judged)
         return switch verdict {
         case .replayOnce(let credential):
             signing(credential).map(Verdict.replayOnce) ?? .passThrough(.refreshFailed)
@@ -140,22 +144,22 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         }
     }
 
-    /// The credential that signs with those that the engine holds as a text: made once for each.
-    private func signing(_ engine: Credential) -> Credential? {
+    /// The credential that signs with those that are held as a text: made once for each.
+    private func signing(_ held: Credential) -> Credential? {
         state.withLock { state in
-            if let current = state.current, current.engine == engine {
+            if let current = state.current, current.held == held {
                 // The engine has doubts: it wants to know of the next success.
-                if current.signing.isProven, !engine.isProven { current.signing.unprove() }
+                if current.signing.isProven, !held.isProven { current.signing.unprove() }
                 return current.signing
             }
-            guard let credentials = AWSCredentials(encoded: engine.bare) else { return nil }
+            guard let credentials = AWSCredentials(encoded: held.bare) else { return nil }
             let signing = Credential(
                 signing: AWSRequestSigner(credentials, options, clock: serverClock),
-                secrets: credentials.secrets + [engine.bare],
-                generation: engine.generation,
-                issuedAt: engine.issuedAt
+                secrets: credentials.secrets + [held.bare],
+                generation: held.generation,
+                issuedAt: held.issuedAt
             )
-            state.current = (engine, signing)
+            state.current = (held, signing)
             return signing
         }
     }

@@ -54,6 +54,22 @@ import Testing
         #expect(service.region == "eu-central-1")
     }
 
+    @Test(arguments: [
+        ("", "eu-west-1"), (", region: eu-central-1", nil), ("none", nil),
+        (", url: 'https://sts.us-west-2.amazonaws.com'", nil),
+    ])
+    func `a role is taken in the region of the upstream if no key names one`(
+        more: String,
+        region: String?
+    ) throws {
+        let upstream = Origin(scheme: .https, host: "s3.eu-west-1.amazonaws.com")
+        let isRegion = more.contains("region")
+        let role = ", role: { arn: 'arn:aws:iam::1:role/r'\(isRegion ? "" : more) }"
+        var settings = try settings("\(Self.keys), \(Self.here)\(more == "none" ? "" : role)")
+        settings.region = isRegion ? "eu-central-1" : nil
+        #expect(settings.tokenRegion(for: upstream) == region)
+    }
+
     @Test func `a web identity takes a role alone`() throws {
         let role = "arn: 'arn:aws:iam::1:role/r', web_identity_token: 'file:/t'"
         let settings = try settings(

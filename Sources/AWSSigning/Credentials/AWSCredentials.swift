@@ -65,6 +65,13 @@ extension AWSCredentials {
         }
     }
 
+    /// Makes an authorizer that holds that text, for an `AWSAuthorizer` of keys that are configured.
+    ///
+    /// - Throws: never: the parts are visible ASCII, which is fit for a field.
+    package func held() throws(NetworkError) -> StaticAuthorizer {
+        try StaticAuthorizer.header(.authorization, encoded)
+    }
+
     /// Reads that text again; `nil` for any other.
     package init?(encoded: Secret) {
         guard

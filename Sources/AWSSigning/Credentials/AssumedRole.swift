@@ -85,7 +85,8 @@ package struct AssumedRole: AWSCredentialSource {
         let offset = exchange.serverClock.offset
         var answer = try await exchange.answer(to: try await request(), until: deadline)
         let moved = exchange.serverClock.offset - offset
-        if answer.status != 200, AWSRefusal(ByteSlice(answer.content)) == .clockSkew,
+        if answer.status != 200,
+            [.clockSkew, .requestExpired].contains(AWSRefusal([:], ByteSlice(answer.content))),
             max(moved, .zero - moved) >= ServerClock.blur
         {
             answer = try await exchange.answer(to: try await request(), until: deadline)

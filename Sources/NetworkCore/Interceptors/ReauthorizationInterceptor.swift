@@ -57,7 +57,8 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         while !accepts(response, context) {
             let isRPC = RPCStatus.isRefusal(response, over: context.version)
             let content = isRPC ? nil : await readAhead(&response)
-            guard isRPC || refusals.applies(to: response.status, content) else { return response }
+            guard isRPC || refusals.applies(to: response.status, response.headers, content)
+            else { return response }
             let (cause, credential): (RetryReason, Credential?)
             switch await decide(on: response, content, to: request, &context) {
             case .passThrough(let reason): return try leave(response, as: reason, &context)
@@ -111,7 +112,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             guard type.contains("json") else { return nil }
             reach = .arrived
         } else {
-            guard !refusals.phrases.isEmpty else { return nil }
+            guard refusals.needsContent(of: response.status, response.headers) else { return nil }
             reach = .whole
         }
         return await PeekedBody.peek(

@@ -14,32 +14,50 @@ public struct RefusalRule: Sendable, Hashable {
     /// What the content of an answer with one of these statuses must contain, byte for byte.
     ///
     /// Without it every such answer counts. A 401 counts whatever it contains.
-    public var phrase: String? { phrases.first }
-    /// The same, where one of several will do.
-    package let phrases: [String]
+    public let phrase: String?
+    /// Answers that an API tells in its own way; `nil` if there are none.
+    private let further: FurtherRefusals?
 
     /// Makes a rule; without arguments only a 401 counts.
     public init(statuses: [HTTPStatus] = [], phrase: String? = nil) {
-        self.init(statuses: statuses, phrases: phrase.map { [$0] } ?? [])
+        self.init(statuses: statuses, phrase: phrase, further: nil)
     }
 
-    /// Makes a rule for content that has one of several phrases; without any, every content counts.
-    package init(statuses: [HTTPStatus], phrases: [String]) {
+    /// As above, with answers that an API tells in its own way.
+    package init(
+        statuses: [HTTPStatus] = [],
+        phrase: String? = nil,
+        further: FurtherRefusals?
+    ) {
         self.statuses = statuses.filter { $0 != 401 }
-        self.phrases = phrases
+        self.phrase = phrase
+        self.further = further
     }
 
     /// Whether an answer with this status may be a refusal.
     func mayApply(to status: HTTPStatus) -> Bool {
         status == 401 || (!statuses.isEmpty && statuses.contains(status))
+            || further?.statuses.contains(status) == true
     }
 
-    /// Whether an answer with this status, to which the rule may apply, is a refusal.
-    func applies(to status: HTTPStatus, _ content: ByteSlice?) -> Bool {
-        guard status != 401, !phrases.isEmpty else { return true }
-        return content.map { content in
-            phrases.contains { RefusalRule.contains($0, content.span) }
-        } ?? false
+    /// Whether an answer with this status and these fields, to which the rule may apply and which is no
+    /// 401, is judged by its content.
+    func needsContent(of status: HTTPStatus, _ headers: HTTPHeaders) -> Bool {
+        (phrase != nil && statuses.contains(status))
+            || further.map { $0.statuses.contains(status) && $0.reader.isRefusal(headers) == nil }
+                ?? false
+    }
+
+    /// Whether an answer, to whose status the rule may apply, is a refusal.
+    func applies(to status: HTTPStatus, _ headers: HTTPHeaders, _ content: ByteSlice?) -> Bool {
+        if status == 401 { return true }
+        if statuses.contains(status) {
+            guard let phrase else { return true }
+            if let content, RefusalRule.contains(phrase, content.span) { return true }
+        }
+        guard let further, further.statuses.contains(status) else { return false }
+        return further.reader.isRefusal(headers)
+            ?? content.map { further.reader.isRefusal(headers, $0) } ?? false
     }
 
     private static func contains(_ phrase: String, _ content: Span<UInt8>) -> Bool {
@@ -49,4 +67,35 @@ public struct RefusalRule: Sendable, Hashable {
             wanted.indices.allSatisfy { content[start + $0] == wanted[$0] }
         }
     }
+}
+
+/// Tells refusals by what an API calls its errors, where a phrase would find too much.
+package protocol RefusalReading: Sendable {
+    /// Whether the fields of an answer say that it is a refusal; `nil` where only its content can tell.
+    func isRefusal(_ headers: HTTPHeaders) -> Bool?
+
+    /// Whether an answer whose fields do not say is a refusal, by the beginning of its content.
+    func isRefusal(_ headers: HTTPHeaders, _ content: ByteSlice) -> Bool
+}
+
+/// Refusals that an API tells in its own way.
+///
+/// A class, so that a rule without them costs no more to copy than one word.
+package final class FurtherRefusals: Sendable, Hashable {
+    /// The statuses of the answers that are looked at.
+    package let statuses: [HTTPStatus]
+    let reader: any RefusalReading
+
+    /// Has answers with some statuses judged by a reader.
+    package init(_ statuses: [HTTPStatus], by reader: any RefusalReading) {
+        self.statuses = statuses
+        self.reader = reader
+    }
+
+    /// Whether both judge the same answers by readers of one type.
+    package static func == (one: FurtherRefusals, other: FurtherRefusals) -> Bool {
+        one.statuses == other.statuses && type(of: one.reader) == type(of: other.reader)
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(statuses) }
 }

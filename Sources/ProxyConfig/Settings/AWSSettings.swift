@@ -66,6 +66,13 @@ package struct AWSSettings: Sendable, Hashable {
         return (region ?? endpoint?.region, service ?? endpoint?.service)
     }
 
+    /// The region whose Security Token Service a channel uses because of its upstream alone; `nil` where the
+    /// settings name one, or take no role.
+    package func tokenRegion(for upstream: Origin?) -> String? {
+        guard let role, role.url == nil, region == nil else { return nil }
+        return scope(for: upstream).region
+    }
+
     /// The secrets that are read at the start; not the web identity, which is read for each request.
     package var secretReferences: [SecretReference] {
         guard case .keys(let keys) = source else { return [] }

@@ -9,6 +9,8 @@ struct ChannelAccount: Sendable {
     /// The secrets and files that it was made of.
     let inputs: ChannelInputs
     let authorizer: any Authorizing
+    /// Where its role is taken, if that follows from the channel's upstream.
+    var tokenRegion: String?
 
     /// The name of the identity; `nil` for the channel's own credential.
     var identity: String? { credential.identity }
@@ -18,11 +20,14 @@ struct ChannelAccount: Sendable {
 
     /// The same for a channel, whose requests are signed for its own upstream where they are signed.
     func signing(for channel: ChannelConfiguration) -> ChannelAccount {
-        guard let settings = credential.aws, let manager = engine else { return self }
+        guard let settings = credential.aws, let known = authorizer as? AWSAuthorizer else {
+            return self
+        }
         return ChannelAccount(
             credential: credential,
             inputs: inputs,
-            authorizer: AWSAuthorizer(manager, settings.signingOptions(for: channel))
+            authorizer: AWSAuthorizer(known.base, settings.signingOptions(for: channel)),
+            tokenRegion: tokenRegion
         )
     }
 

@@ -24,9 +24,11 @@ extension ChannelAssembly {
         for credential in channel.credentials {
             let part = inputs.part(of: credential)
             // A signature depends on the channel, too, and has nothing to share but its key.
+            let tokenRegion = credential.aws?.tokenRegion(for: channel.upstreams.first?.origin)
             if !credential.signsRequests,
                 let shared = known.first(where: {
                     $0.identity != nil && $0.credential == credential && $0.inputs == part
+                        && $0.tokenRegion == tokenRegion
                 })
             {
                 accounts.append(shared.signing(for: channel))
@@ -38,7 +40,8 @@ extension ChannelAssembly {
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
-                authorizer: authorizer
+                authorizer: authorizer,
+                tokenRegion: tokenRegion
             )
             known.append(account)
             accounts.append(account)
@@ -125,23 +128,37 @@ extension ChannelAssembly {
         } catch {
             throw IOError.system("\(place): \(error.detail)")
         }
-        guard reference.isFile || reference.isProgram else { return first }
-        let (resolver, report, seldom) = (secrets.resolver, report, RateLimitedReport(report))
+        return rotating(first, from: [reference], at: place) { [resolver = secrets.resolver] in
+            let bytes = try await resolver.resolve(reference)
+            return try make(Secret(String(decoding: bytes, as: UTF8.self)))
+        }
+    }
+
+    /// Returns an authorizer for a fixed credential that is made of some secrets; it is read again after a
+    /// refusal, if one of them can be replaced while the daemon runs.
+    private func rotating(
+        _ first: StaticAuthorizer,
+        from references: [SecretReference],
+        at place: String,
+        read: @escaping @Sendable () async throws -> StaticAuthorizer
+    ) -> any Authorizing {
+        let sources = references.filter { $0.isFile || $0.isProgram }
+        guard !sources.isEmpty else { return first }
+        let names = sources.map(\.description).joined(separator: ", ")
+        let copied = sources.first { if case .credential = $0 { true } else { false } }
+        let (report, seldom) = (report, RateLimitedReport(report))
         return RotatingAuthorizer(
             first,
-            effort: reference.isProgram ? .program : .file,
-            read: {
-                let bytes = try await resolver.resolve(reference)
-                return try make(Secret(String(decoding: bytes, as: UTF8.self)))
-            },
+            effort: sources.contains(where: \.isProgram) ? .program : .file,
+            read: read,
             onChange: {
-                report("\(place): the API rejected it; using the new value from \(reference)")
+                report("\(place): the API rejected it; using the new value from \(names)")
             },
             onNoChange: {
-                guard case .credential = reference else { return }
+                guard let copied else { return }
                 // systemd copies credentials when it starts the service; a reload does not.
                 seldom(
-                    "\(place): the API rejected it, and \(reference) is unchanged: after changing its "
+                    "\(place): the API rejected it, and \(copied) is unchanged: after changing its "
                         + "source (LoadCredential=), restart the service"
                 )
             },
@@ -187,6 +204,15 @@ extension ChannelAssembly {
                 transport: try oauthClients.transport(trustedBy: credential.tls),
                 owner: credential.owner
             )
+            if settings.role == nil, case .keys(let keys) = settings.source {
+                // Not the engine's: it pauses after a refusal, and keys may be replaced at any time.
+                let base = rotating(
+                    try await assembly.first(keys).held(),
+                    from: settings.secretReferences,
+                    at: "\(credential.owner): \(credential.owner.key("aws"))"
+                ) { try await assembly.current(keys).held() }
+                return AWSAuthorizer(base, options)
+            }
             let source = try await assembly.source(settings, in: options.scope.region)
             return AWSAuthorizer(
                 AWSAuthorizer.manager(of: source, onEvent: events(of: credential.owner, log)),

@@ -62,22 +62,36 @@ struct AWSAssembly: Sendable {
 
     // MARK: - Sources
 
-    /// Keys that are read at the start, and again where they are kept after a refusal.
-    private func configured(_ keys: AWSSettings.Keys) async throws -> any AWSCredentialSource {
-        let reader = secrets
-        let first = try await read(keys) { reference throws(SecretError) in
-            try await reader.secret(reference)
+    /// Keys as the start or the reload reads them.
+    ///
+    /// - Throws: an error that names what cannot be read or used.
+    func first(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
+        do {
+            return try await read(keys) { reference throws(SecretError) in
+                try await secrets.secret(reference)
+            }
+        } catch let error as IOError {
+            throw IOError.system("\(owner.key("aws")): \(error)")
         }
-        let issued = IssuedCredentials(first)
+    }
+
+    /// Keys as they are now where they are kept.
+    ///
+    /// - Throws: an error that says what cannot be read or used.
+    func current(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
+        try await read(keys) { reference throws(SecretError) in
+            let bytes = try await secrets.resolver.resolve(reference)
+            return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+
+    /// Keys that take a role: read again when that is refused.
+    private func configured(_ keys: AWSSettings.Keys) async throws -> any AWSCredentialSource {
+        let issued = IssuedCredentials(try await first(keys))
         return ProvidedCredentials { [self] reason throws(TokenFailure) in
             guard reason != .initial else { return issued }
             do {
-                return IssuedCredentials(
-                    try await read(keys) { reference throws(SecretError) in
-                        let bytes = try await reader.resolver.resolve(reference)
-                        return Secret(String(decoding: bytes, as: UTF8.self))
-                    }
-                )
+                return IssuedCredentials(try await current(keys))
             } catch {
                 throw TokenFailure(.transient, detail: "\(owner.key("aws")): \(error)")
             }
@@ -101,9 +115,7 @@ struct AWSAssembly: Sendable {
             sessionToken: token
         )
         guard let credentials else {
-            throw IOError.system(
-                "\(owner.key("aws")): a key has a character that no key of AWS has, such as a blank"
-            )
+            throw IOError.system("a key has a character that no key of AWS has, such as a blank")
         }
         return credentials
     }
@@ -190,14 +202,10 @@ extension RefusalRule {
     /// The answers that mean that a credential was refused: those that the channel names, and those of AWS
     /// where it signs for that.
     init(_ refusals: ChannelConfiguration.Retry.Refusals, of credential: CredentialConfiguration) {
-        let statuses = refusals.status.compactMap { HTTPStatus(rawValue: $0) }
-        guard credential.aws != nil else {
-            self.init(statuses: statuses, phrase: refusals.body)
-            return
-        }
         self.init(
-            statuses: statuses + AWSRefusal.statuses.filter { !statuses.contains($0) },
-            phrases: AWSRefusal.phrases + (refusals.body.map { [$0] } ?? [])
+            statuses: refusals.status.compactMap { HTTPStatus(rawValue: $0) },
+            phrase: refusals.body,
+            further: credential.aws == nil ? nil : AWSRefusal.further
         )
     }
 }

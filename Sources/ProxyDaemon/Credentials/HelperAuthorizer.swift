@@ -70,6 +70,6 @@ extension Authorizing {
     /// The engine of a credential that can be renewed.
     var engine: OAuthManager? {
         self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
-            ?? (self as? AWSAuthorizer)?.manager
+            ?? (self as? AWSAuthorizer)?.base as? OAuthManager
     }
 }

@@ -96,6 +96,67 @@ import Testing
         #expect(String(decoding: content.array, as: UTF8.self) == "first " + long)
     }
 
+    /// An API that names its errors in a field, or else in the content.
+    private struct NamedErrors: RefusalReading {
+        func isRefusal(_ headers: HTTPHeaders) -> Bool? {
+            headers["X-Error"].map { $0 == "expired" }
+        }
+
+        func isRefusal(_ headers: HTTPHeaders, _ content: ByteSlice) -> Bool {
+            content == ByteSlice("expired")
+        }
+    }
+
+    @Test(arguments: [
+        ("expired", "you may not", 200), (nil, "expired", 200), (nil, "you may not", 403),
+        ("other", "expired", 403), ("other", "or this phrase", 200),
+    ])
+    func `an API may tell its refusals in its own way`(
+        field: String?,
+        content: String,
+        status: Int
+    ) async throws {
+        let upstream = Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            var response = Response(status: 403, body: .bytes(ByteSlice(content)))
+            if let field { response.headers.append("X-Error", validated: field) }
+            return response
+        }
+        let rule = RefusalRule(
+            statuses: [403],
+            phrase: "phrase",
+            further: FurtherRefusals([403], by: NamedErrors())
+        )
+        let (response, _) = try await chain(rule, upstream).exchange(.forTests())
+        #expect(response.status.rawValue == status)
+    }
+
+    @Test func `content that the fields make needless is not waited for`() async throws {
+        let upstream = Upstream { _, _ in
+            var response = Response(status: 403)
+            response.headers.append("X-Error", validated: "other")
+            let pieces = PiecedBody(["not ", "read ", "ahead"])
+            response.body = .stream(pieces, length: nil)
+            return response
+        }
+        let rule = RefusalRule(further: FurtherRefusals([403], by: NamedErrors()))
+        let (response, _) = try await chain(rule, upstream).exchange(.forTests())
+        guard case .stream(let source, _) = response.body else {
+            Issue.record("the body is not a stream")
+            return
+        }
+        #expect(source is PiecedBody)
+        #expect(tokens.accepted == 0)
+    }
+
+    @Test func `rules are equal if they judge the same answers in the same way`() {
+        let rules = [403, 400].map { (status: HTTPStatus) in
+            RefusalRule(further: FurtherRefusals([status], by: NamedErrors()))
+        }
+        #expect(rules[0] == RefusalRule(further: FurtherRefusals([403], by: NamedErrors())))
+        #expect(Set(rules + [RefusalRule()]).count == 3)
+    }
+
     @Test func `a 401 that says in its content what is wrong is told to the authorizer`()
         async throws
     {

@@ -67,10 +67,7 @@ import Testing
             for: Origin(scheme: .https, host: "api.example"),
             replayLimit: 64 * 1024
         )
-        stack.signing?.refusals = RefusalRule(
-            statuses: [403],
-            phrases: ["ExpiredToken", "RequestExpired"]
-        )
+        stack.signing?.refusals = RefusalRule(statuses: [403], phrase: "RequestExpired")
         var request = Request.forTests()
         request.headers.append(.authorization, validated: "AWS4-HMAC-SHA256 of the app")
         let (response, context) = try await stack.chain(to: upstream).exchange(request)

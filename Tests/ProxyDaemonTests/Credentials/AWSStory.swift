@@ -68,6 +68,73 @@ import Testing
         }
     }
 
+    @Test func `keys in a file are looked at after each refusal`() async throws {
+        let origin = try await OriginServer.start { request in
+            Self.key(of: request) == "KEY2"
+                ? Raw.ok() : Raw.response("400 No", fields: ["X-Amzn-ErrorType: ExpiredToken:x"])
+        }
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "key-\(UInt64.random(in: 0 ... .max))").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try Data("KEY1\n".utf8).write(to: URL(filePath: file))
+        let keys = "access_key_id: 'file:\(file)', secret_access_key: 'literal:c4nary-secret'"
+        try await DaemonHarness.run(channels: channel(origin, keys)) { proxy in
+            for _ in 1...2 {
+                let answer = try await proxy.exchange(Raw.get("/s3/b/k"))
+                #expect(answer.status == 400)
+            }
+            try Data("KEY2\n".utf8).write(to: URL(filePath: file), options: .atomic)
+            let answer = try await proxy.exchange(Raw.get("/s3/b/k"))
+            #expect(answer.status == 200)
+            let facts = try await proxy.log("s3").map(\.facts)
+            let reasons = facts.map { $0.auth?.notReplayed }
+            #expect(reasons == ["static_credential", "static_credential", nil])
+            #expect(facts.map(\.retries) == [nil, nil, ["unauthorized"]])
+            let told = proxy.reports.joined(separator: "\n")
+            #expect(told.contains("using the new value from"))
+            #expect(try await !(proxy.allLogs() + told).contains("c4nary"))
+        }
+    }
+
+    @Test func `the secrets of a credential_process that fails are not reported`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let program = FileManager.default.temporaryDirectory
+            .appending(path: "keys-\(UInt64.random(in: 0 ... .max))").path
+        defer { try? FileManager.default.removeItem(atPath: program) }
+        let lines = """
+            #!/bin/sh
+            echo 'bad file: aws_secret_access_key = c4nary-a, aws_session_token=c4nary-b' >&2
+            exit 3
+            """
+        try Data(lines.utf8).write(to: URL(filePath: program))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+        try await DaemonHarness.run(channels: channel(origin, "exec: [\(program)]")) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/s3/b/k"))
+            #expect(answer.status == 503)
+            let told = proxy.reports.joined(separator: "\n")
+            #expect(
+                told.contains("said: bad file: aws_secret_access_key = <redacted>, aws_session")
+            )
+            #expect(!(told + answer.body).contains("c4nary"))
+        }
+    }
+
+    @Test func `without a container's agent its channel alone has no credentials`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let channels =
+            channel(origin, "source: container")
+            + "\nplain: { upstream: 'http://127.0.0.1:\(origin.port)' }"
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/s3/b/k"))
+            #expect(answer.status == 503)
+            #expect(answer.body.contains("credential_unavailable"))
+            #expect(answer.body.contains("auth.aws.source"))
+            #expect(try await proxy.exchange(Raw.get("/plain/b")).status == 200)
+            let told = proxy.reports.filter { $0.contains("channel s3: ") }
+            #expect(told.contains { $0.contains("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") })
+        }
+    }
+
     @Test func `a role is taken, and again when its credentials have expired`() async throws {
         let origin = try await OriginServer.start { request in
             if request.startLine.hasPrefix("POST /sts") {
@@ -146,6 +213,10 @@ import Testing
             let answer = try await proxy.exchange(Raw.get(target, field))
             #expect(answer.status == status)
             #expect(origin.requests.first.map(Self.key) == key)
+            if status == 403 {
+                let place = target.contains("?") ? "signature in the query" : "Authorization field"
+                #expect(answer.body.contains("brings its own \(place)"))
+            }
         }
     }
 
