@@ -121,18 +121,28 @@ struct ExchangeDescriber {
             text += "; the app's own credential was replaced"
         }
         if let reason = plain("auth.not_replayed") {
-            text += "; the 401 was passed on (\(reason)"
+            text += "; the \(refusal) was passed on (\(reason)"
             text += NotReplayed(rawValue: reason).map { ": \($0.explanation))" } ?? ")"
         }
-        return text + hint
+        return text + hint(on: authentication)
+    }
+
+    /// The answer that refused the credential; a gRPC call is refused with a 200.
+    private var refusal: String {
+        let status = plain("upstream_status") ?? "401"
+        return status == "200" ? RPCStatus.unauthenticated.name : status
     }
 
     /// What an answer may mean that is no 401: some APIs refuse an expired token with another status.
-    private var hint: String {
+    private func hint(on authentication: Authentication) -> String {
         guard let configuration, let status = line["upstream_status"]?.integer,
             [400, 403].contains(status), plain("auth.generation") != nil,
-            !configuration.retry.refusals.status.contains(status)
+            !configuration.retry.refusals.status.contains(status),
+            // The API has looked at the token, and wants another scope.
+            exchange.challenge?.contains("error insufficient_scope") != true
         else { return "" }
+        // The refusals of AWS are known.
+        if case .aws = authentication { return "" }
         return "; if the API refuses the token with this \(status), netproxy token "
             + "\(configuration.name) --refresh mends it, and "
             + "retry.unauthorized: { status: [\(status)] } does so for every request"

@@ -7,7 +7,7 @@ extension NotReplayed {
         case .staticCredential:
             """
             the API rejected the credential, and there is no other: replace it; a file is re-read, \
-            and a program run again, after the next 401, a systemd credential (cred:) changes when the \
+            and a program run again, after the next refusal, a systemd credential (cred:) changes when the \
             service restarts, anything else by netproxy reload
             """
         case .insufficientScope:

@@ -285,4 +285,47 @@ import Testing
             #expect(!text.contains("realm"))
         }
     }
+
+    @Test(arguments: [
+        ("auth: { bearer: 'file:PATH' }", "X-Plain: 1", true),
+        (
+            "auth: { bearer: 'file:PATH' }", "WWW-Authenticate: Bearer error=insufficient_scope",
+            false
+        ),
+        (
+            "auth: { aws: { access_key_id: K, secret_access_key: 'file:PATH', region: r, service: s } }",
+            "X-Plain: 1", false
+        ),
+    ])
+    func `a 403 that may mean the token is explained, and no other`(
+        auth: String,
+        field: String,
+        isHinted: Bool
+    ) async throws {
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "why-\(UInt64.random(in: 0 ... .max))").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try Data("\(secret)\n".utf8).write(to: URL(filePath: file))
+        try await run(
+            { _ in Raw.response("403 Forbidden", fields: [field]) },
+            channel: auth.replacing("PATH", with: file)
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: hint"))
+            let text = try await why("hint", proxy).body
+            #expect(text.contains("netproxy token orders --refresh mends it") == isHinted)
+            #expect(text.contains("retry.unauthorized") == isHinted)
+        }
+    }
+
+    @Test func `a refusal with another status than 401 is named by it`() async throws {
+        let keys = "access_key_id: K, secret_access_key: 'literal:\(secret)'"
+        try await run(
+            { _ in Raw.response("403 Forbidden", fields: ["X-Amzn-ErrorType: ExpiredToken"]) },
+            channel: "auth: { aws: { \(keys), region: r, service: s } }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: passed"))
+            let text = try await why("passed", proxy).body
+            #expect(text.contains("the 403 was passed on (static_credential"))
+        }
+    }
 }
