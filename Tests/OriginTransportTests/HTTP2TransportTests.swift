@@ -278,7 +278,8 @@ import Testing
             try await peer.receive { $0.pings >= before + 1 }
             try await peer.respond(to: message.stream, 200, [:], "late")
         }
-        let transport = try transport { $0.peerSilence = .milliseconds(500) }
+        // Long enough for an answer on a machine that is busy.
+        let transport = try transport { $0.peerSilence = .seconds(2) }
         #expect(try await text(of: transport, request(origin)) == "200 late")
         #expect(origin.connections.count == 1)
     }
