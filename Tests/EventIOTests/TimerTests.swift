@@ -25,8 +25,8 @@ import Testing
         let loop = try TestLoop.shared()
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
-            // Ticks are 16 ms: these are far enough apart to have an order.
-            [("c", 90), ("a", 10), ("b", 50)].map { name, delay in
+            // Far enough apart to have an order on a machine that is busy, too; ticks are 16 ms.
+            [("c", 600), ("a", 50), ("b", 300)].map { name, delay in
                 let marker = Marker {
                     journal.names.withLock { $0.append(name) }
                     if name == "c" { journal.done.open() }
