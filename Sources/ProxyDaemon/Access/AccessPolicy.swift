@@ -21,6 +21,14 @@ final class AccessPolicy: Sendable {
     private let keyFields: [HTTPFieldName]
     /// The channel, and the keys that were lent for it.
     let lent: (channel: String, keys: ClientKeys)?
+    private let unknownKeys: UnknownKeys
+
+    /// What a key means that no one has lent, where none is required.
+    enum UnknownKeys: Sendable {
+        case ignored
+        /// It may have chosen an account: the request must not go out with another one.
+        case refused
+    }
 
     /// Makes a policy; by default it admits every request for a local host.
     ///
@@ -33,15 +41,7 @@ final class AccessPolicy: Sendable {
     ///   - place: where the channel's credential goes: a client library that can send an API key there
     ///     can send this key.
     ///   - lent: the channel, and the keys that were lent.
-    /// What a key means that no one has lent, where none is required.
-    enum UnknownKeys: Sendable {
-        case ignored
-        /// It may have chosen an account: the request must not go out with another one.
-        case refused
-    }
-
-    private let unknownKeys: UnknownKeys
-
+    ///   - unknownKeys: what a key means that no one has lent.
     init(
         hosts: [String] = [],
         origins: [String] = [],
@@ -138,11 +138,6 @@ final class AccessPolicy: Sendable {
                 }
             throw denied(status, detail(of: error))
         }
-    }
-
-    /// Who a lent key stands for, by the key's id.
-    func holder(ofKey id: String) -> AccountChoice.Holder? {
-        lent.flatMap { $0.keys.holder(ofKey: id, at: $0.channel) }
     }
 
     /// Checks the `Host` of a request in origin-form.
@@ -296,7 +291,8 @@ final class AccessPolicy: Sendable {
         if let key, key == shown { return KeyWorth(.opens) }
         guard let lent, text.utf8.count == ClientKeys.length else { return KeyWorth(.nothing) }
         switch lent.keys.standing(of: shown, at: lent.channel) {
-        case .lent(let id, let opens): return KeyWorth(opens || key == nil ? .opens : .isKey, id)
+        case .lent(let lent, let opens):
+            return KeyWorth(opens || key == nil ? .opens : .isKey, lent)
         case .elsewhere: throw .elsewhere
         case .unknown: return KeyWorth(.nothing)
         }
@@ -337,11 +333,11 @@ struct KeyWorth {
     }
 
     var rank: Rank
-    /// The id of a lent key.
-    let lentID: String?
+    /// The key, if it is a lent one.
+    let lent: LentKey?
 
-    init(_ rank: Rank, _ lentID: String? = nil) {
-        (self.rank, self.lentID) = (rank, lentID)
+    init(_ rank: Rank, _ lent: LentKey? = nil) {
+        (self.rank, self.lent) = (rank, lent)
     }
 }
 
@@ -350,12 +346,12 @@ struct ShownKeys: Equatable {
     var fields: [HTTPFieldName] = []
     var isInQuery = false
     var isInPath = false
-    /// The id of the first lent key, wherever it was shown.
-    var lentID: String?
+    /// The first lent key, wherever it was shown.
+    var lent: LentKey?
 
     /// Notes a key that was shown, and returns its rank.
     fileprivate mutating func note(_ worth: KeyWorth) -> KeyWorth.Rank {
-        if lentID == nil { lentID = worth.lentID }
+        if lent == nil { lent = worth.lent }
         return worth.rank
     }
 }

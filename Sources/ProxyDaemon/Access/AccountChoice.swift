@@ -25,16 +25,6 @@ struct AccountChoice: Sendable {
         self.credentials = credentials
     }
 
-    /// The program that was lent a key.
-    struct Holder: Sendable {
-        /// The identity that the key is for; `nil` if it is for any.
-        let identity: String?
-        /// Whether the channel had that identity when the key was lent: then it gets no other one.
-        let isPromised: Bool
-        /// Who asked for the key.
-        let userID: UInt32?
-    }
-
     /// Places of credentials, one bit each.
     struct Places {
         let all: UInt64
@@ -48,14 +38,14 @@ struct AccountChoice: Sendable {
     /// others, those that name the user count before those that name no one.
     ///
     /// - Parameters:
-    ///   - holder: of the lent key that came with the request.
+    ///   - key: the lent key that came with the request.
     ///   - userID: the peer's on a unix socket.
     /// - Returns: the places.
     /// - Throws: `http_request_denied` with 403 if none is for this client.
-    func places(for holder: Holder?, _ userID: UInt32?) throws(NetworkError) -> Places {
-        try AccountChoice.check(holder, among: credentials)
-        let user = userID ?? holder?.userID
-        let identity = holder?.identity
+    func places(for key: LentKey?, _ userID: UInt32?) throws(NetworkError) -> Places {
+        try AccountChoice.check(key, among: credentials)
+        let user = userID ?? key?.userID
+        let identity = key?.identity
         let isNamed = identity != nil && credentials.contains { $0.identity == identity }
         let places = credentials.indices.filter { index in
             credentials[index].include(user)
@@ -77,8 +67,8 @@ struct AccountChoice: Sendable {
     /// Checks that a channel still has the identity that a key was lent for.
     ///
     /// - Throws: `http_request_denied` with 403.
-    static func check(_ holder: Holder?, among credentials: [Clients]) throws(NetworkError) {
-        guard let holder, holder.isPromised, let identity = holder.identity,
+    static func check(_ key: LentKey?, among credentials: [Clients]) throws(NetworkError) {
+        guard let key, key.isPromised, let identity = key.identity,
             !credentials.contains(where: { $0.identity == identity })
         else { return }
         throw denied("the key is for the identity \(identity), which the channel has no more")

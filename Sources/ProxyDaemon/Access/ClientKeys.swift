@@ -47,8 +47,8 @@ final class ClientKeys: Sendable {
         case unknown
         /// It was lent for other channels.
         case elsewhere
-        /// It was lent for this one, under an id.
-        case lent(id: String, opens: Bool)
+        /// It was lent for this one.
+        case lent(LentKey, opens: Bool)
     }
 
     private static let digits = Array(
@@ -168,32 +168,42 @@ final class ClientKeys: Sendable {
         return hasher.finalize()
     }
 
-    /// The id of a lent key, whatever it was lent for; `nil` if it was not lent.
-    func id(of key: Secret) -> String? {
-        grants.withLock { $0[ClientKeys.hash(key)]?.first { $0.key == key }?.id }
-    }
-
-    /// Who a lent key stands for at a channel.
-    func holder(ofKey id: String, at channel: String) -> AccountChoice.Holder? {
-        grants.withLock { grants in
-            guard let grant = grants.values.lazy.flatMap({ $0 }).first(where: { $0.id == id })
-            else { return nil }
-            return AccountChoice.Holder(
-                identity: grant.identity,
-                isPromised: grant.identityChannels.contains(channel),
-                userID: grant.peer.userID
-            )
-        }
+    /// A key, whatever it was lent for; `nil` if it was not lent.
+    func lent(_ key: Secret) -> LentKey? {
+        grants.withLock { ClientKeys.grant(of: key, in: $0).map { LentKey($0, at: nil) } }
     }
 
     /// What the key is worth at the channel.
     func standing(of key: Secret, at channel: String) -> Standing {
         grants.withLock { grants in
-            guard let grant = grants[ClientKeys.hash(key)]?.first(where: { $0.key == key }) else {
-                return .unknown
-            }
+            guard let grant = ClientKeys.grant(of: key, in: grants) else { return .unknown }
             guard grant.channels?.contains(channel) ?? true else { return .elsewhere }
-            return .lent(id: grant.id, opens: grant.opened.contains(channel))
+            return .lent(LentKey(grant, at: channel), opens: grant.opened.contains(channel))
         }
+    }
+
+    private static func grant(of key: Secret, in grants: [Int: [Grant]]) -> Grant? {
+        grants[hash(key)]?.first { $0.key == key }
+    }
+}
+
+/// A lent key that came with a request, and what it stands for.
+struct LentKey: Sendable, Equatable {
+    /// Names it in logs.
+    let id: String
+    /// The identity that it is for; `nil` if it is for any.
+    var identity: String?
+    /// Whether the channel had that identity when the key was lent: then it gets no other one.
+    var isPromised = false
+    /// The user who asked for it, as far as is known.
+    var userID: UInt32?
+}
+
+extension LentKey {
+    fileprivate init(_ grant: ClientKeys.Grant, at channel: String?) {
+        id = grant.id
+        identity = grant.identity
+        isPromised = channel.map(grant.identityChannels.contains) ?? false
+        userID = grant.peer.userID
     }
 }

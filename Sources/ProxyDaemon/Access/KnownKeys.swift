@@ -15,7 +15,7 @@ struct KnownKeys: Sendable {
         lent = policies.lazy.compactMap(\.lent?.keys).first
     }
 
-    /// The fields in which an app shows a key for this proxy, and the id of the first that was lent.
+    /// The fields in which an app shows a key for this proxy, and the first that was lent.
     func shown(in headers: HTTPHeaders) -> ShownKeys {
         var shown = ShownKeys()
         guard !own.isEmpty || lent?.isAnyOut == true else { return shown }
@@ -24,14 +24,14 @@ struct KnownKeys: Sendable {
             let known = texts.lazy.map(known).first { $0 != .unknown }
             guard let known else { continue }
             shown.fields.append(field.name)
-            if case .lent(let id) = known, shown.lentID == nil { shown.lentID = id }
+            if case .lent(let key) = known, shown.lent == nil { shown.lent = key }
         }
         return shown
     }
 
     private enum Knowledge: Equatable {
         case unknown, own
-        case lent(id: String)
+        case lent(LentKey)
     }
 
     private func known(_ text: String) -> Knowledge {
@@ -40,6 +40,6 @@ struct KnownKeys: Sendable {
         guard mayBeLent || lengths.contains(length) else { return .unknown }
         let key = Secret(text)
         if own[ClientKeys.hash(key)]?.contains(key) == true { return .own }
-        return mayBeLent ? lent?.id(of: key).map(Knowledge.lent) ?? .unknown : .unknown
+        return mayBeLent ? lent?.lent(key).map(Knowledge.lent) ?? .unknown : .unknown
     }
 }

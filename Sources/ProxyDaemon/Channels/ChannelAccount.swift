@@ -41,21 +41,20 @@ extension ChannelShared {
     /// Decides which of the channel's credentials a request may have.
     ///
     /// - Parameters:
-    ///   - keyID: of the lent key that came with the request.
+    ///   - key: the lent key that came with the request.
     ///   - userID: the peer's on a unix socket.
     ///   - context: gets the choice.
     /// - Throws: `http_request_denied` with 403 if no credential is for this client.
     @inline(never)
     func chooseAccounts(
-        for keyID: String?,
+        for key: LentKey?,
         _ userID: UInt32?,
         _ context: inout RequestContext
     ) throws(NetworkError) {
-        let holder = keyID.flatMap(access.holder)
         guard let choice = accountChoice else {
-            return try AccountChoice.check(holder, among: accounts.map(\.clients))
+            return try AccountChoice.check(key, among: accounts.map(\.clients))
         }
-        let places = try choice.places(for: holder, userID)
+        let places = try choice.places(for: key, userID)
         (context.accounts, context.preferredAccounts) = (places.all, places.preferred)
     }
 }

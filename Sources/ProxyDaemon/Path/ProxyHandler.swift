@@ -150,7 +150,7 @@ final class ProxyHandler {
         } catch {
             guard exchange.channel == nil else { throw error }
             let keys = channels.keys.shown(in: exchange.head.headers)
-            if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
+            if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
             let unclaimed = UnclaimedRequests(channels: channels)
             switch try unclaimed.plan(exchange.head, error, on: app, showing: keys) {
             case .answer(let response): return .answer(response)
@@ -225,10 +225,10 @@ final class ProxyHandler {
             role: exchange.role,
             ownCredential: route.ownCredential
         )
-        if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
-        if keys.lentID != nil || channel.shared.accountChoice != nil {
+        if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
+        if keys.lent != nil || channel.shared.accountChoice != nil {
             try channel.shared.chooseAccounts(
-                for: keys.lentID,
+                for: keys.lent,
                 app.peer.userID,
                 &exchange.record.context
             )
@@ -237,7 +237,7 @@ final class ProxyHandler {
         try channel.shared.hidden?.check(route.target)
         if let limiter = channel.shared.limiter {
             let client = RateClient(
-                key: keys.lentID,
+                key: keys.lent?.id,
                 userID: app.peer.userID,
                 address: app.peer.address
             )

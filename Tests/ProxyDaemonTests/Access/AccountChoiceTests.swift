@@ -12,11 +12,11 @@ import Testing
     ]
 
     private func places(
-        _ holder: AccountChoice.Holder? = nil,
+        _ key: LentKey? = nil,
         user: UInt32? = nil
     ) throws -> [UInt64] {
         let choice = try #require(AccountChoice(among: clients))
-        let places = try choice.places(for: holder, user)
+        let places = try choice.places(for: key, user)
         return [places.all, places.preferred]
     }
 
@@ -32,19 +32,19 @@ import Testing
     }
 
     @Test func `a lent key stands for the user who asked for it, and for its account`() throws {
-        let lent = AccountChoice.Holder(identity: nil, isPromised: false, userID: 1000)
+        let lent = LentKey(id: "k", identity: nil, isPromised: false, userID: 1000)
         #expect(try places(lent) == [0b111, 0b010])
-        let named = AccountChoice.Holder(identity: "spare", isPromised: true, userID: 1000)
+        let named = LentKey(id: "k", identity: "spare", isPromised: true, userID: 1000)
         #expect(try places(named) == [0b100, 0])
         // Of a channel that never had that account.
-        let other = AccountChoice.Holder(identity: "other", isPromised: false, userID: nil)
+        let other = LentKey(id: "k", identity: "other", isPromised: false, userID: nil)
         #expect(try places(other) == [0b101, 0])
     }
 
     @Test func `an account that is gone, or for others, gives way to none`() throws {
-        let gone = AccountChoice.Holder(identity: "gone", isPromised: true, userID: 1000)
+        let gone = LentKey(id: "k", identity: "gone", isPromised: true, userID: 1000)
         #expect(throws: NetworkError.self) { try places(gone) }
-        let foreign = AccountChoice.Holder(identity: "mine", isPromised: true, userID: 1)
+        let foreign = LentKey(id: "k", identity: "mine", isPromised: true, userID: 1)
         #expect(throws: NetworkError.self) { try places(foreign) }
     }
 }
