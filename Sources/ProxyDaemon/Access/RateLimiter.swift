@@ -46,19 +46,16 @@ final class RateLimiter: Sendable {
         _ state: inout State
     ) -> (limit: String, retryAfter: Int)? {
         if case .key(let id) = client, let allowance = settings.eachKey {
-            var limit = state.keys[id] ?? RateLimit(allowance, at: now)
-            let verdict = limit.admit(client, at: now)
             Self.makeRoom(for: id, in: &state.keys, at: now)
-            state.keys[id] = limit
+            let verdict = state.keys[id, default: RateLimit(allowance, at: now)]
+                .admit(client, at: now)
             if case .refused(let seconds) = verdict {
                 return ("the key's rate.each_key is used up (\(allowance.written))", seconds)
             }
         }
         guard let allowance = settings.all else { return nil }
-        var limit = state.all ?? RateLimit(allowance, at: now)
-        let verdict = limit.admit(client, at: now)
-        state.all = limit
-        guard case .refused(let seconds) = verdict else { return nil }
+        if state.all == nil { state.all = RateLimit(allowance, at: now) }
+        guard case .refused(let seconds)? = state.all?.admit(client, at: now) else { return nil }
         if case .key(let id) = client { state.keys[id]?.putBack() }
         return ("the channel's rate is used up (\(allowance.written))", seconds)
     }
