@@ -48,20 +48,10 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         clock: any NetworkClock = SystemClock(),
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
     ) -> OAuthManager {
-        // The endpoint is never contacted: the source knows its own.
-        var configuration = OAuthConfiguration(
-            tokenEndpoint: ServerEndpoint(
-                origin: Origin(scheme: .https, host: "aws.invalid"),
-                target: "/"
-            ),
-            clientID: ""
-        )
-        // A program has 10 s, and the Security Token Service comes after it.
-        configuration.requestTimeout = .seconds(14)
-        return OAuthManager(
-            service: AWSTokens(source: source),
-            tokenStore: MemoryTokenStore(),
-            configuration: configuration,
+        OAuthManager(
+            of: AWSTokens(source: source),
+            // A program has 10 s, and the Security Token Service comes after it.
+            requestTimeout: .seconds(14),
             clock: clock,
             onEvent: onEvent
         )

@@ -88,6 +88,35 @@ public actor OAuthManager: Authorizing {
         engine = TokenEngine(configuration)
     }
 
+    /// Makes the engine of credentials that no token endpoint issues, and that need no store.
+    ///
+    /// - Parameters:
+    ///   - source: gets them in place of a token endpoint's client.
+    ///   - requestTimeout: how long it may take.
+    ///   - clock: the machine's, except in tests.
+    ///   - onEvent: as above.
+    package init(
+        of source: any OAuthService,
+        requestTimeout: Duration,
+        clock: any NetworkClock,
+        onEvent: @escaping @Sendable (OAuthEvent) -> Void
+    ) {
+        // Never contacted.
+        let endpoint = Origin(scheme: .https, host: "token-endpoint.invalid")
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: ServerEndpoint(origin: endpoint, target: "/"),
+            clientID: ""
+        )
+        configuration.requestTimeout = requestTimeout
+        self.init(
+            service: source,
+            tokenStore: MemoryTokenStore(),
+            configuration: configuration,
+            clock: clock,
+            onEvent: onEvent
+        )
+    }
+
     /// Whether a token can be obtained without a new sign-in, as far as is known now.
     ///
     /// With a grant that presents refresh tokens: whether there is one that is neither dead nor past the

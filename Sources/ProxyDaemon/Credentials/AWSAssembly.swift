@@ -127,18 +127,7 @@ struct AWSAssembly: Sendable {
         )
         let title = "the credential_process \(command.first ?? "")"
         return ProvidedCredentials { [report, owner] _ throws(TokenFailure) in
-            let output: [UInt8]
-            do {
-                output = try await program.run()
-            } catch {
-                let failure = error as? HelperProgram.Failure
-                // Clients and the log get the outcome only: the program's words may contain a secret.
-                if let words = failure?.shownWords { report("\(owner): \(title) said: \(words)") }
-                throw TokenFailure(
-                    .transient,
-                    detail: "\(title) \(failure?.outcome ?? "was not understood")"
-                )
-            }
+            let output = try await program.output(as: title, for: owner, report)
             return try CredentialDocument(output, of: .process, from: title)
                 .issued(at: SystemClock().wallNow, by: title)
         }

@@ -27,20 +27,10 @@ package struct HelperAuthorizer: Authorizing {
     ) {
         self.kind = kind
         self.serverClock = serverClock
-        // The service is on this machine: no endpoint is ever contacted.
-        var configuration = OAuthConfiguration(
-            tokenEndpoint: ServerEndpoint(
-                origin: Origin(scheme: .https, host: "helper.invalid"),
-                target: "/"
-            ),
-            clientID: ""
-        )
-        // The program has its own 10 s; the engine waits a little longer for its end.
-        configuration.requestTimeout = .seconds(12)
         manager = OAuthManager(
-            service: tokens,
-            tokenStore: MemoryTokenStore(),
-            configuration: configuration,
+            of: tokens,
+            // The program has its own 10 s; the engine waits a little longer for its end.
+            requestTimeout: .seconds(12),
             clock: clock,
             onEvent: onEvent
         )

@@ -67,20 +67,12 @@ struct HelperTokens: OAuthService {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         var program = HelperProgram(command: command, environment: environment)
-        let output: [UInt8]
         do {
             program.input = Array(try encoder.encode(question)) + [UInt8(ascii: "\n")]
-            output = try await program.run()
         } catch {
-            let failure = error as? HelperProgram.Failure
-            // Clients and the log get the outcome only: the helper's words may contain a secret.
-            if let words = failure?.shownWords { report("\(owner): \(name) said: \(words)") }
-            throw TokenFailure(
-                .transient,
-                detail: "\(name) \(failure?.outcome ?? "was not understood")"
-            )
+            throw TokenFailure(.transient, detail: "\(name) cannot be asked: \(error)")
         }
-        return try response(to: output)
+        return try response(to: try await program.output(as: name, for: owner, report))
     }
 
     /// Reads a JSON object, or else a bare token on one line.
@@ -146,6 +138,30 @@ struct HelperTokens: OAuthService {
         case .initial, .recovery, .external, .signIn: "initial"
         case .expired, .early: "expired"
         case .unauthorized, .forced: "unauthorized"
+        }
+    }
+}
+
+extension HelperProgram {
+    /// Runs a program that prints a credential.
+    ///
+    /// - Parameters:
+    ///   - name: what messages call it.
+    ///   - owner: whose credential it is.
+    ///   - report: gets the program's own words, which only the operator may read: there may be a secret in
+    ///     them.
+    /// - Returns: what it printed.
+    /// - Throws: the outcome, for clients and the log.
+    func output(
+        as name: String,
+        for owner: CredentialConfiguration.Owner,
+        _ report: OperatorReport
+    ) async throws(TokenFailure) -> [UInt8] {
+        do throws(Failure) {
+            return try await run()
+        } catch {
+            if let words = error.shownWords { report("\(owner): \(name) said: \(words)") }
+            throw TokenFailure(.transient, detail: "\(name) \(error.outcome)")
         }
     }
 }
