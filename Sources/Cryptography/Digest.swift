@@ -21,18 +21,6 @@ package enum SHA256 {
 
     /// Returns the HMAC of bytes.
     package static func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        var code = [UInt8](repeating: 0, count: length)
-        // SAFETY: the arrays are lent for the call, with their own lengths.
-        let result = unsafe HMAC(
-            EVP_sha256(),
-            key,
-            Int32(key.count),
-            bytes,
-            bytes.count,
-            &code,
-            nil
-        )
-        precondition(unsafe result != nil, "HMAC of bytes in memory does not fail")
-        return code
+        KeyedHash.sha256.authenticationCode(of: bytes, key: key)
     }
 }

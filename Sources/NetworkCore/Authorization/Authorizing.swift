@@ -3,7 +3,7 @@
 /// Called by `AuthorizationInterceptor` and `ReauthorizationInterceptor`. Use `OAuthManager`,
 /// `StaticAuthorizer` or an implementation of your own.
 public protocol Authorizing: Sendable {
-    /// The word in the log: `oauth`, `bearer`, `basic`, `header`, `exec`, `jwt` or `hmac`.
+    /// The word in the log: `oauth`, `bearer`, `basic`, `header`, `exec`, `jwt`, `hmac` or `aws`.
     var kind: String { get }
 
     /// The header field that carries the credential.

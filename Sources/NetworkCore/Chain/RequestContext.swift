@@ -137,7 +137,7 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
 
 /// What happened to the credential of an exchange; never the credential itself.
 public struct AuthorizationFacts: Sendable {
-    /// `oauth`, `bearer`, `basic`, `header` or `exec`.
+    /// The word of `Authorizing.kind`.
     public var kind: String
     /// Which of several accounts it is; `nil` for a credential without a name.
     package var identity: String?

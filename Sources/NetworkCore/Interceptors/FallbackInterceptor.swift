@@ -2,9 +2,9 @@
 /// one where that turns out to be so.
 ///
 /// A credential is limited after a 429 (RFC 6585 §4) or a 402, for as long as its `Retry-After` says, and
-/// dead if there is no token or a 401 could not be cured. No request waits for one: when all are
-/// limited, the app gets what the upstream says to the last of them. Calls the chain of each credential at
-/// most once, and never `next`.
+/// dead if there is no token or a 401 could not be cured. No request waits for one: when all refuse, the
+/// app gets the answer that sends it away for the shortest time. Calls the chain of each credential at most
+/// once, and never `next`.
 package struct FallbackInterceptor: RequestInterceptor {
     /// A credential with what signs, and sends, by it.
     package struct Account: Sendable {

@@ -1,6 +1,6 @@
 package import HTTPMessage
 
-/// Which hosts a server may name to netproxy, when nobody but that server vouches for them.
+/// Which hosts a server may name to netproxy, when only that server vouches for them.
 ///
 /// netproxy runs where others cannot reach: a server elsewhere that names an address of this machine or of
 /// its networks would have netproxy send requests there in its place. The address or name that is written

@@ -44,12 +44,14 @@ public actor MetadataDirectory {
         serverClock: ServerClock? = nil,
         allowsInsecure: Bool = false
     ) {
-        self.issuer = issuer
-        self.serverClock = serverClock
-        self.transport = transport
-        self.clock = clock
-        self.allowsInsecure = allowsInsecure
-        standing = .configured
+        self.init(
+            .configured,
+            issuer: issuer,
+            transport: transport,
+            clock: clock,
+            serverClock: serverClock,
+            allowsInsecure: allowsInsecure
+        )
     }
 
     /// Names a server of which a protected resource has said that it is its authorization server.
