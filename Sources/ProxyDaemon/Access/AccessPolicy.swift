@@ -342,7 +342,7 @@ struct KeyWorth {
 }
 
 /// Where an app has shown a key for this proxy in the place of an API key.
-struct ShownKeys: Equatable {
+struct ShownKeys {
     var fields: [HTTPFieldName] = []
     var isInQuery = false
     var isInPath = false

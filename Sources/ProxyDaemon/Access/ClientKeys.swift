@@ -42,7 +42,7 @@ final class ClientKeys: Sendable {
     }
 
     /// What a key is worth at a channel.
-    enum Standing: Sendable, Equatable {
+    enum Standing: Sendable {
         /// It was not lent by this daemon.
         case unknown
         /// It was lent for other channels.
@@ -188,22 +188,29 @@ final class ClientKeys: Sendable {
 }
 
 /// A lent key that came with a request, and what it stands for.
-struct LentKey: Sendable, Equatable {
+///
+/// An object, since few requests have one: the others copy nothing for it.
+final class LentKey: Sendable {
     /// Names it in logs.
     let id: String
     /// The identity that it is for; `nil` if it is for any.
-    var identity: String?
+    let identity: String?
     /// Whether the channel had that identity when the key was lent: then it gets no other one.
-    var isPromised = false
+    let isPromised: Bool
     /// The user who asked for it, as far as is known.
-    var userID: UInt32?
-}
+    let userID: UInt32?
 
-extension LentKey {
-    fileprivate init(_ grant: ClientKeys.Grant, at channel: String?) {
-        id = grant.id
-        identity = grant.identity
-        isPromised = channel.map(grant.identityChannels.contains) ?? false
-        userID = grant.peer.userID
+    init(id: String, identity: String?, isPromised: Bool, userID: UInt32?) {
+        (self.id, self.identity) = (id, identity)
+        (self.isPromised, self.userID) = (isPromised, userID)
+    }
+
+    fileprivate convenience init(_ grant: ClientKeys.Grant, at channel: String?) {
+        self.init(
+            id: grant.id,
+            identity: grant.identity,
+            isPromised: channel.map(grant.identityChannels.contains) ?? false,
+            userID: grant.peer.userID
+        )
     }
 }

@@ -21,25 +21,24 @@ struct KnownKeys: Sendable {
         guard !own.isEmpty || lent?.isAnyOut == true else { return shown }
         for field in headers {
             let texts = [field.value] + PresentedKey.keys(in: field.value)
-            let known = texts.lazy.map(known).first { $0 != .unknown }
-            guard let known else { continue }
+            guard let known = texts.lazy.compactMap(known).first else { continue }
             shown.fields.append(field.name)
             if case .lent(let key) = known, shown.lent == nil { shown.lent = key }
         }
         return shown
     }
 
-    private enum Knowledge: Equatable {
-        case unknown, own
+    private enum Key {
+        case own
         case lent(LentKey)
     }
 
-    private func known(_ text: String) -> Knowledge {
+    private func known(_ text: String) -> Key? {
         let length = text.utf8.count
         let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
-        guard mayBeLent || lengths.contains(length) else { return .unknown }
+        guard mayBeLent || lengths.contains(length) else { return nil }
         let key = Secret(text)
         if own[ClientKeys.hash(key)]?.contains(key) == true { return .own }
-        return mayBeLent ? lent?.lent(key).map(Knowledge.lent) ?? .unknown : .unknown
+        return mayBeLent ? lent?.lent(key).map(Key.lent) : nil
     }
 }
