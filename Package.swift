@@ -118,6 +118,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The token store that many machines share, in etcd.
+        .target(
+            name: "EtcdStore",
+            dependencies: ["OAuth", "NetworkCore", "HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
         .target(
             name: "NetworkClient",
             dependencies: [
@@ -178,8 +184,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth",
-                "NetworkCore", "HTTP2",
+                "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "EtcdStore",
+                "OAuth", "NetworkCore", "HTTP2",
                 "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes", "Cryptography",
             ],
             swiftSettings: strict
@@ -293,6 +299,14 @@ let package = Package(
             name: "AWSSigningTests",
             dependencies: [
                 "AWSSigning", "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "Bytes",
+                "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "EtcdStoreTests",
+            dependencies: [
+                "EtcdStore", "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "Bytes",
                 "TestSupport",
             ],
             swiftSettings: strict

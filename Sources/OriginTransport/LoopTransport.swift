@@ -33,10 +33,30 @@ package struct LoopTransport: HTTPTransport {
             return try await upload(request, over: pool, &context, until: limit)
         }
         if let connection = pool.takeIdle(&context) {
+            if context.hasSendCondition { try check(context, before: connection, of: pool) }
             return try await connection.send(consume request, context: &context, until: limit)
         }
         let connection = try await pool.acquire(&context, until: limit)
+        if context.hasSendCondition { try check(context, before: connection, of: pool) }
         return try await connection.send(request, context: &context, until: limit)
+    }
+
+    /// Gives the connection back if the request must not be sent any more.
+    // Never inlined: few requests have a condition.
+    @inline(never)
+    private func check(
+        _ context: borrowing RequestContext,
+        before connection: UpstreamConnection,
+        of pool: OriginPool
+    ) throws(NetworkError) {
+        guard let condition = context.sendCondition, !condition() else { return }
+        pool.release(connection)
+        throw NetworkError(
+            .httpRequestDenied,
+            side: .proxy,
+            retry: .safe,
+            detail: "the request came too late to be sent"
+        )
     }
 
     /// Sends a request on a connection that others use, too.
@@ -109,6 +129,7 @@ package struct LoopTransport: HTTPTransport {
         } else {
             connection = try await pool.acquire(&context, until: limit)
         }
+        if context.hasSendCondition { try check(context, before: connection, of: pool) }
         return try await connection.send(request, context: &context, until: limit)
     }
 

@@ -16,6 +16,7 @@ import Testing
         "NetworkCore": ["HTTPMessage", "System", "Bytes"],
         "OAuth": ["NetworkCore", "HTTPMessage", "System", "Bytes", "Cryptography"],
         "AWSSigning": ["OAuth", "NetworkCore", "Cryptography", "HTTPMessage", "Bytes"],
+        "EtcdStore": ["OAuth", "NetworkCore", "HTTPMessage", "Bytes"],
         "NetworkClient": [
             "OAuth", "OriginTransport", "NetworkCore", "Decompression", "HTTPMessage", "System",
             "Bytes", "Logging", "HTTPTypes",
@@ -34,8 +35,8 @@ import Testing
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
         "ProxyConfig": ["HTTPMessage", "Bytes", "YAML"],
         "ProxyDaemon": [
-            "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth", "NetworkCore",
-            "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "EtcdStore", "OAuth",
+            "NetworkCore", "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
             "Cryptography",
         ],
         "netproxy": [

@@ -2,7 +2,8 @@
 
 Refresh tokens rotate. A spent one presented again within the grace window, while its successor has
 not been used, gets the same answer once more; anything else ends the family (RFC 9700 section
-4.14.2). Every token request is on record, with what became of it.
+4.14.2). Every token request is on record, with what became of it. A client that asks with its own
+credentials gets a token each time.
 """
 
 import json
@@ -71,14 +72,23 @@ class Endpoint:
         self.faults_in_row = 0
         self.slowness = 0.0     # the longest pause before and after a token request is judged
         self.chance = random.Random(1)
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self), False)
-        self.server.daemon_threads = True
-        self.server.request_queue_size = 512
-        self.server.server_bind()
-        self.server.server_activate()
-        self.port = self.server.server_address[1]
+        # Told of each token request while its connection is open.
+        self.on_arrival = lambda record: None
+        self.servers = []
+        self.serve_on(socket.create_server(("127.0.0.1", 0), backlog=512))
+        self.port = self.servers[0].server_address[1]
         self.base = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def serve_on(self, listening, place=None):
+        """Serves at one more socket, such as one in a namespace; its requests have the place on
+        record."""
+        server = ThreadingHTTPServer(listening.getsockname(), handler_of(self, place), False)
+        server.socket.close()
+        server.socket = listening
+        server.server_address = listening.getsockname()
+        server.daemon_threads = True
+        self.servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def __enter__(self):
         return self
@@ -86,8 +96,9 @@ class Endpoint:
     def __exit__(self, *_):
         for gate in (self.before, self.after, self.api):
             gate.open()
-        self.server.shutdown()
-        self.server.server_close()
+        for server in self.servers:
+            server.shutdown()
+            server.server_close()
 
     # What the test asks.
 
@@ -95,7 +106,7 @@ class Endpoint:
         return {ACCESS, REFRESH, CLIENT_SECRET}
 
     def outcomes(self, since=0):
-        """`rotated`, `repeated`, `reused`, `dead`, `error`, `lost` or `dropped`, one a request; an
+        """`rotated`, `repeated`, `reused`, `dead`, `issued`, `error` or `dropped`, one a request; an
         answer that was lost has its `lost` behind the word for what was done."""
         with self.lock:
             return [record["outcome"] for record in self.requests[since:]]
@@ -117,14 +128,16 @@ class Endpoint:
 
     # What the server does.
 
-    def token(self, form):
+    def token(self, form, port=None, place=None):
         """One token request; returns (status, document). Raises Lost for no answer at all."""
-        record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived"}
+        record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived",
+                  "port": port, "place": place}
         with self.lock:
             record["at"] = time.monotonic()
             self.requests.append(record)
             fault = self.fault()
             pauses = [self.chance.random() * self.slowness for _ in range(2)]
+        self.on_arrival(record)
         time.sleep(pauses[0])
         self.before.wait()
         if self.drop_held:
@@ -134,7 +147,11 @@ class Endpoint:
             record["outcome"] = "error"
             return 500, {}
         with self.lock:
-            status, document = self.judge(form.get("refresh_token"), record)
+            if form.get("grant_type") == "client_credentials":
+                record["outcome"] = "issued"
+                status, document = 200, self.issue(time.monotonic())[1]
+            else:
+                status, document = self.judge(form.get("refresh_token"), record)
         time.sleep(pauses[1])
         self.after.wait()
         if fault == "lost" and status == 200:
@@ -159,12 +176,8 @@ class Endpoint:
             record["outcome"] = "dead"
         elif presented == self.current:
             record["outcome"] = "rotated"
-            self.serial += 1
-            mark = f"{self.serial}-{self.chance.getrandbits(64):016x}"
-            self.current = REFRESH + mark
-            self.access[ACCESS + mark] = now + self.lifetime
-            answer = {"access_token": ACCESS + mark, "token_type": "Bearer",
-                      "expires_in": self.lifetime, "refresh_token": self.current}
+            mark, answer = self.issue(now)
+            self.current = answer["refresh_token"] = REFRESH + mark
             self.successor[presented] = (now, answer)
             return 200, answer
         elif presented in self.successor:
@@ -181,6 +194,14 @@ class Endpoint:
             record["outcome"] = "unknown"
         return 400, {"error": "invalid_grant", "error_description": "the token is spent or unknown"}
 
+    def issue(self, now):
+        """A new access token: the mark it ends with, and the answer that brings it."""
+        self.serial += 1
+        mark = f"{self.serial}-{self.chance.getrandbits(64):016x}"
+        self.access[ACCESS + mark] = now + self.lifetime
+        return mark, {"access_token": ACCESS + mark, "token_type": "Bearer",
+                      "expires_in": self.lifetime}
+
     def is_good(self, field):
         with self.lock:
             end = self.access.get(field.removeprefix("Bearer "))
@@ -190,7 +211,7 @@ class Endpoint:
             return good
 
 
-def handler_of(endpoint):
+def handler_of(endpoint, place=None):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
@@ -219,7 +240,8 @@ def handler_of(endpoint):
                 return self.do_GET()
             text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             try:
-                self.answer(*endpoint.token(dict(urllib.parse.parse_qsl(text))))
+                form = dict(urllib.parse.parse_qsl(text))
+                self.answer(*endpoint.token(form, self.client_address[1], place))
             except Lost:
                 self.hang_up()
 

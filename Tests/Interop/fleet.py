@@ -68,6 +68,10 @@ class Mortal(Netproxy):
         calls = {"rename": "rename,renameat,renameat2"}.get(system_call, system_call)
         attach(self, calls, "error=EIO:signal=KILL", path)
 
+    async def connect(self):
+        """A connection of an app."""
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
     def token_file(self):
         return os.path.join(self.state, "orders.json")
 
@@ -108,7 +112,7 @@ class Load:
             began = time.monotonic()
             try:
                 if life not in links:
-                    links[life] = await asyncio.open_connection("127.0.0.1", daemon.port)
+                    links[life] = await daemon.connect()
                 status, text = await self.exchange(*links[life], daemon, turn)
             except (OSError, EOFError) as fault:
                 links.pop(life, None)
@@ -116,12 +120,17 @@ class Load:
                     self.in_flight_on_killed += 1
                     continue
                 status, text = type(fault).__name__, str(fault)
-            self.slowest = max(self.slowest, time.monotonic() - began)
-            self.statuses[status] = self.statuses.get(status, 0) + 1
-            if status != 200:
-                self.failures.append(f"{status} after {time.monotonic() - began:.1f} s: {text}")
+            self.note(daemon, began, status, text)
         for _, writer in links.values():
             writer.close()
+
+    def note(self, daemon, began, status, text):
+        """Takes the outcome of a request into account."""
+        seconds = time.monotonic() - began
+        self.slowest = max(self.slowest, seconds)
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        if status != 200:
+            self.failures.append(f"{status} after {seconds:.1f} s: {text}")
 
     async def exchange(self, reader, writer, daemon, turn):
         """A GET, or a POST of a few bytes; returns status and body."""

@@ -6,8 +6,12 @@ public struct RequestContext: Sendable {
     /// When the exchange as a whole must be over.
     public var deadline: ContinuousClock.Instant? {
         get { limit?.instant }
-        set { limit = newValue.map { Limit($0, nil) } }
+        set { limit = newValue.map { Limit($0) } }
     }
+    /// Whether the request is written only if a condition holds then; to ask costs less than to copy it.
+    package var hasSendCondition: Bool { limit?.sendCondition != nil }
+    /// Asked when the request is about to be written: with `false` nothing is sent.
+    package var sendCondition: (@Sendable () -> Bool)? { limit?.sendCondition }
     /// What set the deadline, for the error of an exchange that it ends.
     package var deadlineSetting: TimeSetting? { limit?.setting }
     /// Whether there is a deadline; to ask costs less than to copy it.
@@ -61,10 +65,16 @@ public struct RequestContext: Sendable {
     private final class Limit: Sendable {
         let instant: ContinuousClock.Instant
         let setting: TimeSetting?
+        let sendCondition: (@Sendable () -> Bool)?
 
-        init(_ instant: ContinuousClock.Instant, _ setting: TimeSetting?) {
+        init(
+            _ instant: ContinuousClock.Instant,
+            _ setting: TimeSetting? = nil,
+            sendCondition: (@Sendable () -> Bool)? = nil
+        ) {
             self.instant = instant
             self.setting = setting
+            self.sendCondition = sendCondition
         }
     }
 
@@ -85,6 +95,16 @@ extension RequestContext {
     package mutating func setDeadline(_ deadline: ContinuousClock.Instant, by setting: TimeSetting)
     {
         limit = Limit(deadline, setting)
+    }
+
+    /// Starts the record of an exchange whose request is written only if a condition holds at that moment,
+    /// however long a connection has taken.
+    package init(
+        deadline: ContinuousClock.Instant,
+        sendingIf condition: @escaping @Sendable () -> Bool
+    ) {
+        self.init(deadline: deadline)
+        limit = Limit(deadline, sendCondition: condition)
     }
 
     /// Where an attempt went, if the transport decided that: one with several upstreams, or with none.

@@ -10,6 +10,9 @@ public struct TokenGrant: Sendable {
     public let secretParameters: [SecretParameter]
     /// Why a token is requested; passed to a helper program, not to an endpoint.
     public internal(set) var reason = OAuthEvent.Reason.initial
+    /// Asked when the request is written: with `false` nothing is sent, since another process may present
+    /// the same refresh token by now.
+    var mayBePresented: (@Sendable () -> Bool)?
     /// The JSON that is sent in place of a form; the assertion is then the request's own bearer token, and
     /// the answer is GitHub's.
     var json: String?
@@ -31,6 +34,14 @@ public struct TokenGrant: Sendable {
             self.name = name
             self.value = value
         }
+    }
+
+    /// The grant, to be presented only while a lock is held; without a lock at any time.
+    func held(under lock: TokenStoreLock?) -> TokenGrant {
+        guard refreshToken != nil, let lock else { return self }
+        var grant = self
+        grant.mayBePresented = { lock.isHeld }
+        return grant
     }
 
     /// The refresh token presented, if this grant has one.

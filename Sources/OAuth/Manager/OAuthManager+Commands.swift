@@ -7,6 +7,7 @@ extension OAuthManager {
     ///
     /// Makes no other token request. Returns when that is done.
     public func start() async {
+        followChanges()
         guard engine.current == nil, renewal == nil else { return }
         let limit = clock.now + configuration.renewalTimeout
         _ = await renew(.recovery).wait(until: limit, as: .command)

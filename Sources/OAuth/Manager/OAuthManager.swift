@@ -41,6 +41,8 @@ public actor OAuthManager: Authorizing {
     var rewriting: Task<Void, Never>?
     /// What was last reported of the store, until something could be written.
     var reportedFault: String?
+    /// Passes on what other processes store.
+    private var following: Task<Void, Never>?
     /// The manager that this one replaces, until this one has what that one could not write.
     var predecessor: OAuthManager?
 
@@ -116,6 +118,8 @@ public actor OAuthManager: Authorizing {
             onEvent: onEvent
         )
     }
+
+    deinit { following?.cancel() }
 
     /// Whether a token can be obtained without a new sign-in, as far as is known now.
     ///
@@ -230,6 +234,16 @@ public actor OAuthManager: Authorizing {
         case .verdict(let verdict): .verdict(verdict)
         case .wait(let queue): .wait(waiters(in: queue))
         }
+    }
+
+    /// Has what other processes store passed on from now on, if the store can tell.
+    func followChanges() {
+        if following == nil { following = access.followChanges(for: self) }
+    }
+
+    /// Learns what another process has stored.
+    func take(_ found: TokenRecord?) {
+        handle(.storeChecked(found, since: engine.beginStoreCheck(), jitter: jitter()))
     }
 
     /// The last pause after a failed renewal, and where to wait for its end.

@@ -376,6 +376,27 @@ struct TokenEngine {
         return markDead(failure, at: now)
     }
 
+    /// Whether, as far as is known, a renewal ends without a request.
+    func hasNothingToPresent(for reason: OAuthEvent.Reason) -> Bool {
+        guard case .refreshToken = configuration.grant else { return reason == .recovery }
+        if case .refreshToken = ledger.nextRefreshToken(for: reason) { return false }
+        return true
+    }
+
+    /// How a renewal ends that has nothing to present; `nil` if it has something.
+    mutating func outcomeOfNothingToPresent(
+        for reason: OAuthEvent.Reason,
+        at now: Moment
+    ) -> RenewalOutcome? {
+        guard case .refreshToken = configuration.grant else { return .askAgain }
+        return switch ledger.nextRefreshToken(for: reason) {
+        case .refreshToken: nil
+        case .nothingToDo: .askAgain
+        case .dead(let failure): markDead(failure, at: now)
+        case .missing: markSignedOut(at: now)
+        }
+    }
+
     private mutating func clearBackoff() {
         if backoff.pause != nil { actions.append(.endPause) }
         backoff.clear()

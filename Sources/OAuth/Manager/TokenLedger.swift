@@ -131,9 +131,14 @@ struct TokenLedger {
     }
 
     /// Goes back to the record before one that could not be written and is not needed any more.
-    mutating func restore(_ before: TokenRecord?) {
+    ///
+    /// - Parameters:
+    ///   - before: the record.
+    ///   - isUnsaved: whether to write it; by default wherever there is one, so that it is noticed when
+    ///     the store works again.
+    mutating func restore(_ before: TokenRecord?, _ isUnsaved: Bool? = nil) {
         record = before
-        isUnsaved = before != nil
+        self.isUnsaved = isUnsaved ?? (before != nil)
     }
 
     /// Notes that the server has issued tokens to replace another client's.

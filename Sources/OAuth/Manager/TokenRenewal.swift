@@ -42,14 +42,20 @@ struct TokenRenewal {
 
     /// Does it all.
     mutating func run(on manager: isolated OAuthManager) async -> RenewalOutcome {
-        if signInGrant == nil,
-            let adopted = await access.adoptAtFirstSight(for: reason, by: manager)
-        {
-            return adopted
+        if signInGrant == nil {
+            if let settled = await access.settleWithoutLock(for: reason, by: manager) {
+                return settled
+            }
+            if let adopted = await access.adoptAtFirstSight(for: reason, by: manager) {
+                return adopted
+            }
         }
         let lock: TokenStoreLock?
         do {
-            lock = try await takeLock(for: manager)
+            switch try await takeLock(for: manager) {
+            case .taken(let taken): lock = taken
+            case .notNeeded(let outcome): return outcome
+            }
         } catch {
             return manager.fail(storeFailure(error))
         }
@@ -71,21 +77,34 @@ struct TokenRenewal {
         return await present(on: manager, under: lock)
     }
 
-    /// - Returns: the store's lock; `nil` where it is safe to go on without it.
-    private func takeLock(for manager: isolated OAuthManager) async throws -> TokenStoreLock? {
+    private enum Locking {
+        /// The store's lock; `nil` where it is safe to go on without it.
+        case taken(TokenStoreLock?)
+        /// Another process has renewed the token in the time.
+        case notNeeded(RenewalOutcome)
+    }
+
+    private func takeLock(for manager: isolated OAuthManager) async throws -> Locking {
+        let limit = began + configuration.lockTimeout
         do {
-            return try await access.store.lock(
-                until: began + configuration.lockTimeout,
-                clock: clock
-            )
+            guard signInGrant == nil, reason != .forced, reason != .recovery else {
+                return .taken(try await access.store.lock(until: limit, clock: clock))
+            }
+            while true {
+                let lock = try await access.store.lockUnlessChanged(until: limit, clock: clock)
+                if let lock { return .taken(lock) }
+                if let adopted = try await access.adoptNews(for: reason, by: manager) {
+                    return .notNeeded(adopted)
+                }
+            }
         } catch TokenStoreError.unavailable(let detail) {
             // Without a lock file there is no other process that could hold the lock.
             manager.onEvent(.storeFailed(detail: detail))
-            return nil
+            return .taken(nil)
         } catch TokenStoreError.unreadable(let detail) where !presentsStoredTokens {
             // The client's own credentials can be presented twice.
             manager.onEvent(.storeFailed(detail: detail))
-            return nil
+            return .taken(nil)
         }
     }
 
@@ -138,7 +157,7 @@ struct TokenRenewal {
             if firstSent == nil { firstSent = sent.steady }
             clockOffset = service.clockOffset
             do {
-                let response = try await request(grant, sent)
+                let response = try await request(grant.held(under: lock), sent)
                 if !isExpected {
                     manager.decide { engine, _ in
                         engine.note(.init(time: sent.steady, replacedAcceptedToken: wasAccepted))
@@ -180,16 +199,17 @@ struct TokenRenewal {
                 return .end(manager.fail(error))
             }
         case .refreshToken:
-            switch manager.engine.ledger.nextRefreshToken(for: reason) {
-            case .refreshToken(let token):
-                grant = .refreshToken(
-                    token,
-                    scopes: configuration.narrowsScope ? configuration.scopes : []
-                )
-            case .nothingToDo: return .end(.askAgain)
-            case .dead(let failure): return .end(manager.decide { $0.markDead(failure, at: $1) })
-            case .missing: return .end(manager.decide { $0.markSignedOut(at: $1) })
+            let outcome = manager.decide { [reason] engine, now in
+                engine.outcomeOfNothingToPresent(for: reason, at: now)
             }
+            if let outcome { return .end(outcome) }
+            guard let token = manager.engine.ledger.refreshToken(for: reason) else {
+                preconditionFailure("a refresh token is there unless the renewal ends")
+            }
+            grant = .refreshToken(
+                token,
+                scopes: configuration.narrowsScope ? configuration.scopes : []
+            )
         }
         grant.reason = reason
         return .grant(grant)
@@ -227,8 +247,17 @@ struct TokenRenewal {
         let next = ledger.announcing(token, at: clock.wallNow)
         switch await access.save(next, for: manager) {
         case .overtaken: return manager.yieldToStored()
-        case .kept where manager.isUnsaved && manager.engine.canWait(reason, at: clock.moment):
+        case .kept where manager.isUnsaved && access.store.isShared:
             // Nothing is presented, so there is nothing to note.
+            manager.decide { engine, _ in engine.ledger.restore(ledger.record, ledger.isUnsaved) }
+            let reason = manager.reportedFault ?? "the store failed"
+            return manager.fail(
+                TokenFailure(
+                    .transient,
+                    detail: "\(reason); nothing is renewed without a record of it"
+                )
+            )
+        case .kept where manager.isUnsaved && manager.engine.canWait(reason, at: clock.moment):
             manager.decide { engine, _ in engine.ledger.restore(ledger.record) }
             let detail =
                 "the rotated refresh token could not be saved; not refreshing while the access "

@@ -79,6 +79,65 @@ struct TokenStoreAccess: Sendable {
         return manager.predecessor == nil ? adopted : nil
     }
 
+    /// Looks into a shared store without its lock where, as far as is known, there is nothing to present:
+    /// machines that start at once, or whose user must sign in, do not queue for the lock.
+    ///
+    /// - Returns: how the renewal ends; `nil` if there is more to do under the lock.
+    func settleWithoutLock(
+        for reason: OAuthEvent.Reason,
+        by manager: isolated OAuthManager
+    ) async -> RenewalOutcome? {
+        guard store.isShared, manager.predecessor == nil,
+            manager.engine.hasNothingToPresent(for: reason),
+            // Under the lock it is clear what a failure means.
+            let found = await look(), !manager.engine.hasHandedOver
+        else { return nil }
+        return manager.decide { engine, now in
+            engine.postponeStoreCheck(at: now)
+            guard engine.learn(found.record) == .takeStored else { return nil }
+            return engine.adopt(for: reason, manager.jitter(), at: now)
+                ?? engine.outcomeOfNothingToPresent(for: reason, at: now)
+        }
+    }
+
+    /// What is stored; `nil` if that cannot be read now.
+    private func look() async -> (record: TokenRecord?, Void)? {
+        do {
+            return (try await store.load(), ())
+        } catch {
+            return nil
+        }
+    }
+
+    /// Takes what another process has stored while the lock was waited for, if it is of use.
+    ///
+    /// - Returns: how the renewal ends with it; `nil` if the lock is wanted all the same.
+    /// - Throws: `TokenStoreError`.
+    func adoptNews(
+        for reason: OAuthEvent.Reason,
+        by manager: isolated OAuthManager
+    ) async throws -> RenewalOutcome? {
+        // What the predecessor holds is newer than anything that is stored.
+        guard manager.predecessor == nil else { return nil }
+        let found = try await store.load()
+        guard !manager.engine.hasHandedOver else { return nil }
+        return manager.decide { engine, now in
+            engine.postponeStoreCheck(at: now)
+            guard engine.learn(found) == .takeStored else { return nil }
+            return engine.adopt(for: reason, manager.jitter(), at: now)
+        }
+    }
+
+    /// Passes on what other processes store, until the manager is gone.
+    func followChanges(for manager: isolated OAuthManager) -> Task<Void, Never>? {
+        store.changes().map { changes in
+            // The manager's own task: it ends with the manager.
+            Task { [weak manager] in
+                for await found in changes { await manager?.take(found) }
+            }
+        }
+    }
+
     /// Checks whether the store was changed elsewhere.
     ///
     /// That is a sign-in or sign-out by another tool, or a renewal by another process. Asks no server and

@@ -38,7 +38,7 @@ public struct FileTokenStore: TokenStoring {
         seal: TokenSeal? = nil,
         clock: any NetworkClock = SystemClock()
     ) {
-        let name = FileTokenStore.fileName(family)
+        let name = FamilyName.encoded(family)
         self.directory = directory
         path = "\(directory)/\(name).json"
         lockPath = "\(directory)/\(name).lock"
@@ -257,11 +257,5 @@ public struct FileTokenStore: TokenStoring {
     private func words(_ error: FileError) -> String {
         error.isSymbolicLink
             ? "\(error.path ?? path) is a symbolic link" : error.description
-    }
-
-    /// Returns the family with letters, digits, `-`, `_` and inner dots unchanged, the rest as `%XX`.
-    private static func fileName(_ family: String) -> String {
-        let encoded = FormEncoding.encode(family).replacing("*", with: "%2A")
-        return encoded.hasPrefix(".") ? "%2E" + encoded.dropFirst() : encoded
     }
 }

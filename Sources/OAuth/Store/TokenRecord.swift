@@ -95,6 +95,27 @@ public struct TokenRecord: Sendable, Equatable {
         self.authority = authority
     }
 
+    /// Decrypts and decodes a record.
+    ///
+    /// - Parameters:
+    ///   - sealed: what ``sealed(for:by:)`` returned.
+    ///   - name: what it was sealed for.
+    ///   - seal: the keys.
+    /// - Throws: `TokenSealError`; what is stored must then be left unchanged.
+    package init(sealed: [UInt8], for name: String, by seal: TokenSeal) throws(TokenSealError) {
+        let plain = try TokenSeal.open(sealed, family: name, with: seal)
+        guard plain != sealed else { throw .notSealed }
+        guard let record = TokenFile.decode(plain) else { throw .unknownFormat }
+        self = record
+    }
+
+    /// Encodes and encrypts the record for a place, such as a key of a database.
+    ///
+    /// - Throws: what the JSON encoder throws; not expected.
+    package func sealed(for name: String, by seal: TokenSeal) throws -> [UInt8] {
+        try seal.seal(TokenFile.encode(self), family: name)
+    }
+
     /// Returns a hash that identifies a token within a record (FNV-1a, 64 bit).
     ///
     /// The record holds the tokens themselves, so the hash need not withstand guessing.

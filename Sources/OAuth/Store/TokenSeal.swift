@@ -112,6 +112,10 @@ public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     case otherKey
     /// The file was changed, or belongs to another grant family.
     case damaged
+    /// The content was not sealed, where everything is.
+    case notSealed
+    /// The content is of a later version.
+    case unknownFormat
 
     /// One clause that says what to do about it.
     public var description: String {
@@ -120,6 +124,8 @@ public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noKey: "it is sealed, but no state_key is configured; it is left unchanged"
         case .otherKey:
             "it is sealed with another state_key than the configured one; it is left unchanged"
+        case .notSealed: "another program wrote it; it is left unchanged"
+        case .unknownFormat: "a later netproxy version wrote it; it is left unchanged"
         case .damaged: "it was changed or renamed after it was sealed; it is left unchanged"
         }
     }

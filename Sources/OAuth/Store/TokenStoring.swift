@@ -38,11 +38,43 @@ public protocol TokenStoring: Sendable {
     /// Whether the store would remember a sign-out: then a missing record is one. `false` if the store
     /// itself is gone, as with a directory that was removed.
     func remembersSignOut() async -> Bool
+
+    /// Whether other machines use the store, too: then no refresh token is presented that it could not
+    /// record, whatever that costs.
+    var isShared: Bool { get }
+
+    /// Takes the family's lock, unless something else is stored by then than what was last loaded or
+    /// saved here: another process may have renewed the token that the lock is wanted for.
+    ///
+    /// - Returns: `nil` if something else is stored.
+    /// - Throws: as `lock(until:clock:)`.
+    func lockUnlessChanged(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock?
+
+    /// What is stored, each time that another process has changed it; `nil` from a store that cannot
+    /// tell. Ends when its reader is cancelled.
+    func changes() -> AsyncStream<TokenRecord?>?
 }
 
 extension TokenStoring {
     /// Yes: nothing but a sign-out removes a record.
     public func remembersSignOut() async -> Bool { true }
+
+    /// No: processes of one machine use it, and what it cannot store is not lost while they run.
+    public var isShared: Bool { false }
+
+    /// Takes the lock, whatever is stored.
+    public func lockUnlessChanged(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock? {
+        try await lock(until: deadline, clock: clock)
+    }
+
+    /// `nil`: changes are found when the store is read.
+    public func changes() -> AsyncStream<TokenRecord?>? { nil }
 
     /// Returns the stored record without holding the lock.
     ///
@@ -81,17 +113,27 @@ public final class TokenStoreLock: Sendable {
     /// Whether the store was made for it: what was there before, if anything, was removed as a whole,
     /// which is no sign-out.
     public let isNew: Bool
+    private let holds: @Sendable () -> Bool
     private let onRelease: @Sendable () -> Void
 
     /// Makes a lock.
     ///
     /// - Parameters:
     ///   - isNew: whether the store was made for it.
+    ///   - holds: whether it is still held; `false` once a lease may have ended.
     ///   - onRelease: releases it; may be called twice.
-    public init(isNew: Bool = false, onRelease: @escaping @Sendable () -> Void) {
+    public init(
+        isNew: Bool = false,
+        holds: @escaping @Sendable () -> Bool = { true },
+        onRelease: @escaping @Sendable () -> Void
+    ) {
         self.isNew = isNew
+        self.holds = holds
         self.onRelease = onRelease
     }
+
+    /// Whether it is still held: one with a lease ends if its holder was stopped or cut off for too long.
+    public var isHeld: Bool { holds() }
 
     /// Releases the lock.
     public func release() { onRelease() }

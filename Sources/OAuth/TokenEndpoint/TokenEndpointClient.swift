@@ -77,11 +77,18 @@ public struct TokenEndpointClient: OAuthService {
         let offset = serverClock.offset
         let request = try TokenRequest.make(grant, configuration, at: clock.wallNow + offset)
         var context = RequestContext(deadline: deadline)
+        if let condition = grant.mayBePresented {
+            guard condition() else { throw .lockLost }
+            context = RequestContext(deadline: deadline, sendingIf: condition)
+        }
         let response: Response
         let body: ByteSlice
         do {
             response = try await transport.send(request, context: &context)
         } catch {
+            if let condition = grant.mayBePresented, !condition(), Self.wasNotSent(error) {
+                throw .lockLost
+            }
             throw TokenEndpointClient.unreachable(error, configuration)
         }
         do {
@@ -114,6 +121,8 @@ public struct TokenEndpointClient: OAuthService {
             throw failure
         }
     }
+
+    private static func wasNotSent(_ error: any Error) -> Bool { describe(error).retry == .safe }
 
     private static func unreachable(
         _ error: any Error,

@@ -82,6 +82,16 @@ public struct TokenFailure: Error, Sendable {
     }
 }
 
+extension TokenFailure {
+    /// Nothing was sent, because another machine may have the lock by now.
+    static var lockLost: TokenFailure {
+        TokenFailure(
+            .transient,
+            detail: "the lock of the shared store ended before the refresh token was presented"
+        )
+    }
+}
+
 extension TokenFailure: CustomStringConvertible {
     /// The detail.
     public var description: String { detail }

@@ -35,7 +35,7 @@ extension RootKey: RuledKey {
         switch self {
         case .listen, .connect, .include: .list(.text)
         case .admin: .list(.text)
-        case .state: .path
+        case .state: .either([.path, .map(StateKey.self)])
         case .stateKey: .list(.secret)
         case .workers: .either([.choice(["auto"]), .number(1...64)])
         case .busyPoll: .choice(of: ProxyConfiguration.BusyPoll.self)
@@ -47,6 +47,21 @@ extension RootKey: RuledKey {
         case .defaults: .map(ChannelKey.self)
         case .channels: .records(ChannelKey.self)
         case .identities: .records(IdentityKey.self)
+        }
+    }
+}
+
+extension StateKey: RuledKey {
+    var rule: KeyRule { .map(EtcdKey.self) }
+}
+
+extension EtcdKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .endpoints: .list(.url)
+        case .prefix, .user: .text
+        case .password: .secret
+        case .authorities, .clientCertificate, .clientKey: .path
         }
     }
 }
@@ -225,6 +240,7 @@ extension IdentityKey: RuledKey {
         switch self {
         case .tls: .map(TLSKey.self)
         case .users: .list(.number(0...4_294_967_295))
+        case .share: .flag
         default: AuthenticationKey(rawValue: rawValue)?.rule ?? .text
         }
     }

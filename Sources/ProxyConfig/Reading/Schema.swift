@@ -19,6 +19,21 @@ enum RootKey: String, SectionKey {
     case stateKey = "state_key"
 }
 
+enum StateKey: String, SectionKey {
+    static let example: String? = "{ etcd: { endpoints: [https://10.0.0.1:2379] } }"
+
+    case etcd
+}
+
+enum EtcdKey: String, SectionKey {
+    static let example: String? = "{ endpoints: [https://10.0.0.1:2379] }"
+
+    case endpoints, prefix, user, password
+    case authorities = "ca"
+    case clientCertificate = "client_certificate"
+    case clientKey = "client_key"
+}
+
 /// The keys of an included file.
 enum IncludedKey: String, SectionKey {
     static let example: String? = "{ channels: … }"
@@ -135,6 +150,7 @@ enum IdentityKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
     case oauth, bearer, basic, header, exec, aws, jwt, hmac, name, prefix, tls, users
+    case share
     case location = "in"
     case allowInsecure = "allow_insecure"
 

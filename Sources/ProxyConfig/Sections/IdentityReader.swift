@@ -67,13 +67,29 @@ struct IdentityReader {
                     tls: tls,
                     users: section.list(.users, of: "a numeric user id") { text in
                         WholeNumber.parse(text).flatMap(UInt32.init(exactly:))
-                    }
+                    },
+                    isShared: isShared(section, authentication)
                 ),
                 placement: reader.placement(of: authentication)
             ),
             hasPlace: reader.hasPlace,
             place: entry.place
         )
+    }
+
+    private func isShared(
+        _ section: Section<IdentityKey>,
+        _ authentication: Authentication
+    ) -> Bool {
+        let isShared = section.flag(.share, default: false)
+        if case .oauth = authentication { return isShared }
+        if isShared {
+            root.reading.report(
+                "goes with oauth, whose tokens can be shared",
+                at: section.place(of: .share)
+            )
+        }
+        return false
     }
 
     /// How its authorization server is trusted: as the identity says, else as `defaults` do.

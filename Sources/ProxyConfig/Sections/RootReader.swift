@@ -7,7 +7,8 @@ struct RootReader {
 
     /// Reads everything except the channels, which are passed in.
     func configuration(channels: [ChannelConfiguration]) -> ProxyConfiguration {
-        let state = state()
+        let reader = StateReader(root: root)
+        let state = state(isShared: reader.isShared)
         return ProxyConfiguration(
             listen: root.list(
                 .listen,
@@ -19,7 +20,8 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
-            stateKeys: stateKeys(),
+            etcd: reader.etcd(),
+            stateKeys: reader.keys(),
             workers: workers(),
             busyPoll: root.choice(.busyPoll, default: .auto),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
@@ -117,17 +119,16 @@ struct RootReader {
         )
     }
 
-    private func stateKeys() -> [SecretReference] {
-        guard let node = root[.stateKey] else { return [] }
-        return (node.items ?? [node]).compactMap { item in
-            guard let reference = reading.secret(item) else { return nil }
-            reading.mention(.stateKey(reference), at: item)
-            return reference
+    /// The directory for tokens; with a store that machines share, the default one, for what stays on
+    /// this machine.
+    private func state(isShared: Bool) -> String {
+        guard isShared else {
+            return directory(root.absolutePath(.state), of: root, .state, directories.state)
         }
-    }
-
-    private func state() -> String {
-        directory(root.absolutePath(.state), of: root, .state, directories.state)
+        if directories.state == nil {
+            root.require(.state, "neither systemd, XDG nor $HOME names a directory for local files")
+        }
+        return directories.state ?? ""
     }
 
     /// The configured directory or its default; a missing default is an error.

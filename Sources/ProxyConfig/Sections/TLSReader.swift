@@ -6,7 +6,7 @@ struct TLSReader {
 
     func tls() -> UpstreamTLS {
         UpstreamTLS(
-            authorities: file(.authorities, as: Mention.Resource.authorities),
+            authorities: section.file(.authorities, as: Mention.Resource.authorities),
             systemRoots: section.flag(.systemRoots, default: false) ? .trusted : .replaced,
             pins: section.list(
                 .pins,
@@ -14,31 +14,35 @@ struct TLSReader {
                 parse: CertificatePin.init(text:)
             ),
             pinMode: section.choice(.pinMode, default: .enforce),
-            clientCertificate: clientCertificate(),
+            clientCertificate: section.clientCertificate(.clientCertificate, .clientKey),
             minimum: section.choice(.minimum, default: .v1_2),
             serverName: section.value(.serverName, expected: "a host name") {
                 HostText.isName($0) ? $0.lowercased() : nil
             }
         )
     }
+}
 
-    private func clientCertificate() -> UpstreamTLS.ClientCertificate? {
-        let certificate = file(.clientCertificate, as: Mention.Resource.certificates)
-        let key = file(.clientKey, as: Mention.Resource.certificates)
-        switch (section[.clientCertificate], section[.clientKey]) {
-        case (.some, nil): section.require(.clientKey, "required with client_certificate")
-        case (nil, .some): section.require(.clientCertificate, "required with client_key")
+extension Section {
+    /// Reads a certificate and its key, of which neither goes without the other.
+    func clientCertificate(_ certificate: Key, _ key: Key) -> UpstreamTLS.ClientCertificate? {
+        let chain = file(certificate, as: Mention.Resource.certificates)
+        let secret = file(key, as: Mention.Resource.certificates)
+        switch (self[certificate], self[key]) {
+        case (.some, nil): require(key, "required with client_certificate")
+        case (nil, .some): require(certificate, "required with client_key")
         default: break
         }
-        guard let certificate, let key, let node = section[.clientKey] else { return nil }
-        let both = UpstreamTLS.ClientCertificate(certificate: certificate, key: key)
-        section.reading.mention(.clientCertificate(both), at: node)
+        guard let chain, let secret, let node = self[key] else { return nil }
+        let both = UpstreamTLS.ClientCertificate(certificate: chain, key: secret)
+        reading.mention(.clientCertificate(both), at: node)
         return both
     }
 
-    private func file(_ key: TLSKey, as kind: (String) -> Mention.Resource) -> String? {
-        guard let path = section.absolutePath(key) else { return nil }
-        if let node = section[key] { section.reading.mention(kind(path), at: node) }
+    /// Reads the absolute path of a file, which is checked as what it is for.
+    func file(_ key: Key, as kind: (String) -> Mention.Resource) -> String? {
+        guard let path = absolutePath(key) else { return nil }
+        if let node = self[key] { reading.mention(kind(path), at: node) }
         return path
     }
 }

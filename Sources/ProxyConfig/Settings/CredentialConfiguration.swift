@@ -50,6 +50,8 @@ package struct CredentialConfiguration: Sendable, Hashable {
     package var tls: UpstreamTLS
     /// The users whose requests get it, and no others; empty means all users.
     package var users: [UInt32] = []
+    /// Whether tokens that each machine could request by itself are kept where all machines find them.
+    package var isShared = false
 
     package var name: String { owner.name }
 

@@ -6,9 +6,11 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var allowRemote: Bool
     /// Where the admin interface listens; nowhere with `admin: off`.
     package var admin: [AdminAddress]
-    /// The absolute path of the directory for tokens.
+    /// The absolute path of the directory for tokens, and for files that stay on this machine.
     package var state: String
-    /// The keys of token files: the first one encrypts, all decrypt; without any they are not encrypted.
+    /// The store of tokens that machines share, in place of the directory.
+    package var etcd: EtcdSettings?
+    /// The keys of stored tokens: the first one encrypts, all decrypt; without any they are not encrypted.
     package var stateKeys: [SecretReference]
     package var workers: Workers
     package var busyPoll: BusyPoll

@@ -10,7 +10,8 @@ import ProxyConfig
 struct OAuthAssembly: Sendable {
     private let secrets: SecretReader
     private let directory: String
-    private let seal: StateSeal
+    /// Where tokens are kept.
+    let state: StatePlace
     private let loop: EventLoop
     private let options: UpstreamOptions
     private let report: OperatorReport
@@ -28,7 +29,7 @@ struct OAuthAssembly: Sendable {
         self.secrets = secrets
         self.loop = loop
         directory = configuration.state
-        seal = StateSeal(configuration.stateKeys, secrets)
+        state = try StatePlace(configuration, secrets: secrets, loop: loop)
         var options = UpstreamOptions()
         // A channel renews one token at a time, but many channels may ask one server, and those that
         // wait for a slow server must not delay the others. A request without a connection has
@@ -146,7 +147,7 @@ struct OAuthAssembly: Sendable {
             configuration: configuration,
             service: service,
             transport: transport,
-            store: try await store(of: credential),
+            store: try await state.store(of: credential),
             metadata: metadata
         )
     }
@@ -159,15 +160,6 @@ struct OAuthAssembly: Sendable {
         options.authorities = tls.authorities
         options.addsSystemRoots = tls.systemRoots == .trusted
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
-    }
-
-    /// The store of a credential's tokens.
-    private func store(of credential: CredentialConfiguration) async throws -> FileTokenStore {
-        FileTokenStore(
-            directory: directory,
-            family: credential.name,
-            seal: try await seal.value()
-        )
     }
 
     // MARK: - Servers that are found
@@ -187,7 +179,9 @@ struct OAuthAssembly: Sendable {
             return nil
         }
         do {
-            guard let stored = try await store(of: credential).load()?.pinned else { return nil }
+            guard let stored = try await state.store(of: credential).load()?.pinned else {
+                return nil
+            }
             if !stored.isOf(channel) {
                 report(
                     "\(credential.owner): the last sign-in was for \(stored.resource) and not for "
@@ -440,38 +434,5 @@ struct OAuthAssembly: Sendable {
             )
             return found
         }
-    }
-}
-
-/// The seal of token files: read once, because a key takes effect at a start, and another one would
-/// not open what this one has sealed.
-private actor StateSeal {
-    private let references: [SecretReference]
-    private let secrets: SecretReader
-    private var known: TokenSeal?
-
-    init(_ references: [SecretReference], _ secrets: SecretReader) {
-        self.references = references
-        self.secrets = secrets
-    }
-
-    /// Returns the seal; `nil` if no `state_key` is configured.
-    ///
-    /// - Throws: an error that names the place, if a key cannot be read or is not valid.
-    func value() async throws -> TokenSeal? {
-        if let known { return known }
-        var keys: [Secret] = []
-        for reference in references {
-            let key = try await secrets.secret(reference)
-            do {
-                _ = try TokenSeal(base64: key)
-            } catch {
-                throw IOError.system("\(reference): \(error)")
-            }
-            keys.append(key)
-        }
-        guard let first = keys.first else { return nil }
-        known = try TokenSeal(base64: first, earlier: Array(keys.dropFirst()))
-        return known
     }
 }

@@ -10,7 +10,7 @@ struct OAuthClient: Sendable {
     let configuration: OAuthConfiguration
     let service: any OAuthService
     let transport: OwnRequests
-    let store: FileTokenStore
+    let store: any TokenStoring
     /// `nil` if only URLs are configured.
     let metadata: MetadataDirectory?
 

@@ -48,7 +48,7 @@ extension ProxyConfiguration {
         var keys: [String] = []
         if next.workers != workers { keys.append("workers") }
         if next.admin != admin { keys.append("admin") }
-        if next.state != state { keys.append("state") }
+        if next.state != state || next.etcd != etcd { keys.append("state") }
         if next.stateKeys != stateKeys { keys.append("state_key") }
         if next.log.output != log.output { keys.append("log.output") }
         if next.log.format != log.format { keys.append("log.format") }

@@ -1,0 +1,180 @@
+import FoundationEssentials
+
+// The messages of etcd's JSON gateway (etcd API v3, rpc.proto): bytes are base64, 64-bit numbers are texts,
+// and what is zero or empty is left out.
+
+/// A 64-bit number, which JSON carries as text.
+struct EtcdNumber: Sendable, Codable, Hashable {
+    var value: Int64
+
+    init(_ value: Int64) { self.value = value }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        do {
+            value = try container.decode(Int64.self)
+        } catch {
+            let text = try container.decode(String.self)
+            guard let number = Int64(text) else { throw error }
+            value = number
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(String(value))
+    }
+}
+
+/// A key with what is stored under it.
+struct EtcdKeyValue: Sendable, Decodable, Hashable {
+    var key: Data
+    var value: Data?
+    var create_revision: EtcdNumber?
+    var mod_revision: EtcdNumber?
+    var lease: EtcdNumber?
+}
+
+struct EtcdHeader: Sendable, Decodable {
+    var revision: EtcdNumber?
+}
+
+/// Asks for one key, or for all from it up to `range_end`.
+struct EtcdRange: Sendable, Encodable {
+    var key: Data
+    var range_end: Data?
+}
+
+struct EtcdRangeAnswer: Sendable, Decodable {
+    var header: EtcdHeader?
+    var kvs: [EtcdKeyValue]?
+}
+
+struct EtcdPut: Encodable {
+    var key: Data
+    var value: Data
+    var lease: EtcdNumber?
+}
+
+/// What must hold for a transaction to be applied.
+struct EtcdCompare: Encodable {
+    private var key: Data
+    private var target: String
+    private var result = "EQUAL"
+    private var create_revision: EtcdNumber?
+    private var mod_revision: EtcdNumber?
+
+    /// The key was created by this revision; 0: it does not exist.
+    static func created(_ key: Data, at revision: Int64) -> EtcdCompare {
+        EtcdCompare(key: key, target: "CREATE", create_revision: EtcdNumber(revision))
+    }
+
+    /// The key was last written by this revision; 0: it does not exist.
+    static func written(_ key: Data, at revision: Int64) -> EtcdCompare {
+        EtcdCompare(key: key, target: "MOD", mod_revision: EtcdNumber(revision))
+    }
+}
+
+/// One step of a transaction.
+struct EtcdStep: Encodable {
+    private var request_range: EtcdRange?
+    private var request_put: EtcdPut?
+    private var request_delete_range: EtcdRange?
+
+    static func get(_ key: Data) -> EtcdStep { EtcdStep(request_range: EtcdRange(key: key)) }
+
+    static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdStep {
+        let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
+        return EtcdStep(request_put: put)
+    }
+
+    static func delete(_ key: Data) -> EtcdStep {
+        EtcdStep(request_delete_range: EtcdRange(key: key))
+    }
+}
+
+/// Steps that are applied together if all comparisons hold, and other steps if not.
+struct EtcdTransaction: Encodable {
+    var compare: [EtcdCompare]
+    var success: [EtcdStep]
+    var failure: [EtcdStep]
+}
+
+struct EtcdTransactionAnswer: Sendable, Decodable {
+    struct Step: Sendable, Decodable {
+        var response_range: EtcdRangeAnswer?
+    }
+
+    var header: EtcdHeader?
+    var succeeded: Bool?
+    var responses: [Step]?
+
+    var revision: Int64 { header?.revision?.value ?? 0 }
+
+    /// What was read of a key; `nil` if it does not exist.
+    func read(_ key: Data) -> EtcdKeyValue? {
+        (responses ?? []).lazy.compactMap(\.response_range).flatMap { $0.kvs ?? [] }
+            .first { $0.key == key }
+    }
+}
+
+struct EtcdLeaseGrant: Encodable {
+    var TTL: EtcdNumber
+}
+
+struct EtcdLeaseID: Encodable {
+    var ID: EtcdNumber
+}
+
+struct EtcdLeaseAnswer: Sendable, Decodable {
+    var ID: EtcdNumber?
+    var TTL: EtcdNumber?
+}
+
+/// A message of a stream of answers.
+struct EtcdStreamed<Result: Decodable & Sendable>: Sendable, Decodable {
+    var result: Result?
+    var error: EtcdRefusal?
+}
+
+struct EtcdWatchRequest: Encodable {
+    struct Create: Encodable {
+        var key: Data
+        var range_end: Data
+        var start_revision: EtcdNumber
+    }
+
+    var create_request: Create
+}
+
+struct EtcdWatchAnswer: Sendable, Decodable {
+    struct Event: Sendable, Decodable {
+        var type: String?
+        var kv: EtcdKeyValue
+
+        var isDeletion: Bool { type == "DELETE" }
+    }
+
+    var header: EtcdHeader?
+    var canceled: Bool?
+    var cancel_reason: String?
+    var compact_revision: EtcdNumber?
+    var events: [Event]?
+}
+
+struct EtcdLogin: Encodable {
+    var name: String
+    var password: String
+}
+
+struct EtcdLoginAnswer: Sendable, Decodable {
+    var token: String
+}
+
+/// What the gateway answers in place of a result; streams have other names for the same.
+struct EtcdRefusal: Sendable, Decodable {
+    var error: String?
+    var message: String?
+    var code: Int?
+    var grpc_code: Int?
+}

@@ -1,0 +1,340 @@
+import FoundationEssentials
+package import NetworkCore
+package import OAuth
+import Synchronization
+
+/// Stores the tokens of a grant family in etcd, which many machines share.
+///
+/// `PREFIX/FAMILY/record` holds the sealed record, `PREFIX/FAMILY/lock` exists while a machine renews. Every
+/// write is a transaction on the revision that created the lock and on the revision of the record, so a
+/// holder that was stopped or cut off for longer than its lease never overwrites a newer token. A watch
+/// brings what others have stored.
+package final class EtcdTokenStore: TokenStoring {
+    /// How long a wait for the lock relies on the watch before it looks for itself.
+    private static let reliance = (watched: Duration.seconds(5), blind: Duration.seconds(1))
+
+    private struct Seen {
+        /// The revision of etcd that wrote the record; 0: there was none.
+        var written: Int64 = 0
+        /// The record's own count.
+        var revision = 0
+    }
+
+    private struct State {
+        var seen: Seen?
+        var held: HeldLock?
+    }
+
+    private let client: EtcdClient
+    private let watch: FamilyWatch
+    private let seal: TokenSeal
+    private let holder: String
+    private let state = Mutex(State())
+    private var keys: FamilyWatch.Keys { watch.keys }
+
+    /// Names the family; nothing is asked yet.
+    init(_ watch: FamilyWatch, sealing seal: TokenSeal, as holder: String, by client: EtcdClient) {
+        (self.client, self.watch, self.seal, self.holder) = (client, watch, seal, holder)
+    }
+
+    /// Yes: many machines use it.
+    package var isShared: Bool { true }
+
+    // MARK: - The lock
+
+    /// Takes the lock.
+    ///
+    /// - Throws: `TokenStoreError.locked` at the deadline, `.unreadable` if etcd does not serve,
+    ///   `CancellationError`.
+    package func lock(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock {
+        while true {
+            if let lock = try await acquire(until: deadline, clock, unlessChanged: false) {
+                return lock
+            }
+        }
+    }
+
+    /// Takes the lock, unless another machine has stored something in the time.
+    ///
+    /// - Throws: as `lock(until:clock:)`.
+    package func lockUnlessChanged(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock? {
+        try await acquire(until: deadline, clock, unlessChanged: true)
+    }
+
+    private func acquire(
+        until deadline: ContinuousClock.Instant,
+        _ clock: any NetworkClock,
+        unlessChanged: Bool
+    ) async throws -> TokenStoreLock? {
+        watch.join()
+        defer { watch.leave() }
+        var looksForItself = true
+        while true {
+            try Task.checkCancellation()
+            let (view, serial) = watch.current
+            if unlessChanged, let view, isNews(view.record) { return nil }
+            if looksForItself || view?.lock == nil, let held = try await attempt() {
+                return grant(held)
+            }
+            guard clock.now < deadline else { throw TokenStoreError.locked(lockName) }
+            let reliance = view == nil ? Self.reliance.blind : Self.reliance.watched
+            let limit = min(clock.now + reliance, deadline)
+            await watch.change(since: serial, until: limit)
+            looksForItself = clock.now >= limit
+            if view?.lock != nil { await letOthersGoFirst(until: deadline, clock) }
+        }
+    }
+
+    /// Waits for a moment after the lock has become free: those that waited do not all come at once, and
+    /// see the lock of the first.
+    private func letOthersGoFirst(
+        until deadline: ContinuousClock.Instant,
+        _ clock: any NetworkClock
+    ) async {
+        let (view, serial) = watch.current
+        guard let view, view.lock == nil else { return }
+        let pause = Duration.milliseconds(Int64.random(in: 0..<100))
+        await watch.change(since: serial, until: min(clock.now + pause, deadline))
+    }
+
+    /// Tries once to take the lock.
+    ///
+    /// - Returns: `nil` if another machine has it.
+    private func attempt() async throws(TokenStoreError) -> HeldLock? {
+        do {
+            let asked = client.clock.now
+            let lease: EtcdLeaseAnswer = try await client.ask(
+                "lease/grant",
+                EtcdLeaseGrant(TTL: EtcdNumber(HeldLock.lifetime.components.seconds))
+            )
+            guard let id = lease.ID?.value else {
+                throw EtcdFault(.unexpected, "a lease without an id was granted")
+            }
+            let answer: EtcdTransactionAnswer = try await client.ask(
+                "kv/txn",
+                EtcdTransaction(
+                    compare: [.created(keys.lock, at: 0)],
+                    success: [
+                        .put(keys.lock, sealed(Array(holder.utf8), for: keys.lock), lease: id),
+                        .get(keys.record),
+                    ],
+                    failure: [.get(keys.lock), .get(keys.record)]
+                )
+            )
+            let record = answer.read(keys.record)
+            let lock = answer.read(keys.lock)
+            if answer.succeeded == true {
+                return HeldLock(
+                    lease: id,
+                    created: answer.revision,
+                    asked: asked,
+                    record: record,
+                    by: client
+                )
+            }
+            if let lock, lock.lease?.value == id, let created = lock.create_revision?.value {
+                // Our own: the answer to the first transaction was lost.
+                return HeldLock(
+                    lease: id,
+                    created: created,
+                    asked: asked,
+                    record: record,
+                    by: client
+                )
+            }
+            client.revoke(id)
+            watch.note(record: record, lock: lock, at: answer.revision)
+            return nil
+        } catch let fault as EtcdFault {
+            throw fault.storeError
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+
+    private func grant(_ held: HeldLock) -> TokenStoreLock {
+        state.withLock { $0.held = held }
+        return TokenStoreLock(holds: { held.isHeld }, onRelease: { held.release() })
+    }
+
+    private var lockName: String { String(decoding: keys.lock, as: UTF8.self) }
+
+    // MARK: - Reading
+
+    /// Reads the record, which is never changed by that.
+    ///
+    /// - Throws: `TokenStoreError.unreadable`, also for what another program or key has written.
+    package func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
+        if lock != nil, let found = state.withLock({ $0.held })?.takeRecord() {
+            return try see(found)
+        }
+        if lock == nil, let view = watch.current.view { return try see(view.record) }
+        do {
+            let found: EtcdRangeAnswer = try await client.ask(
+                "kv/range",
+                EtcdRange(key: keys.record)
+            )
+            return try see(found.kvs?.first)
+        } catch let fault as EtcdFault {
+            throw fault.storeError
+        }
+    }
+
+    /// Remembers what was found, and decodes it.
+    private func see(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
+        let record = try decode(found)
+        let written = found?.mod_revision?.value ?? 0
+        state.withLock { $0.seen = Seen(written: written, revision: record?.revision ?? 0) }
+        return record
+    }
+
+    private func decode(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
+        guard let found, let value = found.value else { return nil }
+        do {
+            return try TokenRecord(sealed: Array(value), for: name(of: found.key), by: seal)
+        } catch {
+            let fault = EtcdFault(.foreign, "\(name(of: found.key)): \(error)")
+            client.note(fault)
+            throw fault.storeError
+        }
+    }
+
+    private func isNews(_ record: EtcdKeyValue?) -> Bool {
+        let seen = state.withLock { $0.seen?.written }
+        return (record?.mod_revision?.value ?? 0) != seen ?? 0
+    }
+
+    private func name(of key: Data) -> String { String(decoding: key, as: UTF8.self) }
+
+    private func sealed(_ content: [UInt8], for key: Data) throws -> Data {
+        Data(try seal.seal(content, family: name(of: key)))
+    }
+
+    // MARK: - Writing
+
+    /// Replaces the record, if the lock is held and the record is the one that was read.
+    ///
+    /// - Throws: `TokenStoreError.conflict` if another machine has written; `.unreadable` if etcd does not
+    ///   serve, or another machine has the lock.
+    package func save(_ record: TokenRecord, replacing revision: Int) async throws {
+        let seen = try expected(revision)
+        let value = Data(try record.sealed(for: name(of: keys.record), by: seal))
+        let written = try await write(
+            .put(keys.record, value),
+            over: seen,
+            isDone: { $0?.value == value }
+        )
+        state.withLock { $0.seen = Seen(written: written, revision: record.revision) }
+    }
+
+    /// Removes the record, under the same conditions.
+    ///
+    /// - Throws: as `save`.
+    package func remove(revision: Int) async throws {
+        let seen = try expected(revision)
+        _ = try await write(.delete(keys.record), over: seen, isDone: { $0 == nil })
+        state.withLock { $0.seen = Seen() }
+    }
+
+    private func expected(_ revision: Int) throws(TokenStoreError) -> Seen {
+        guard let seen = state.withLock({ $0.seen }), seen.revision == revision else {
+            throw .conflict
+        }
+        return seen
+    }
+
+    /// Writes under the lock; once more under a new one if only the lease has ended, and no other machine
+    /// has done anything since.
+    ///
+    /// - Parameters:
+    ///   - step: what is written.
+    ///   - seen: the record that it replaces.
+    ///   - isDone: whether what is stored shows that an earlier attempt was applied.
+    /// - Returns: the revision of the record.
+    /// - Throws: `TokenStoreError.conflict`, `.unreadable`.
+    private func write(
+        _ step: EtcdStep,
+        over seen: Seen,
+        isDone: (EtcdKeyValue?) -> Bool
+    ) async throws(TokenStoreError) -> Int64 {
+        guard let held = state.withLock({ $0.held }), var created = held.created else {
+            throw .unreadable("etcd: the lock \(lockName) is not held")
+        }
+        for attempt in 0..<2 {
+            let answer: EtcdTransactionAnswer
+            do {
+                answer = try await client.ask(
+                    "kv/txn",
+                    EtcdTransaction(
+                        compare: [
+                            .created(keys.lock, at: created),
+                            .written(keys.record, at: seen.written),
+                        ],
+                        success: [step],
+                        failure: [.get(keys.record), .get(keys.lock)]
+                    )
+                )
+            } catch {
+                throw error.storeError
+            }
+            if answer.succeeded == true { return answer.revision }
+            let record = answer.read(keys.record)
+            watch.note(record: record, lock: answer.read(keys.lock), at: answer.revision)
+            let written = record?.mod_revision?.value ?? 0
+            if isDone(record), written != seen.written { return written }
+            guard written == seen.written else { throw .conflict }
+            guard attempt == 0, let other = try await self.attempt(), let next = other.created
+            else { break }
+            held.replace(by: other)
+            created = next
+        }
+        client.note(EtcdFault(.leaseLost, "the lease of \(lockName) has ended"))
+        throw .unreadable("etcd: another machine has taken the lock \(lockName)")
+    }
+
+    // MARK: - Following
+
+    /// What other machines store; a record with an open note of a renewal only once no machine is at work
+    /// on it.
+    package func changes() -> AsyncStream<TokenRecord?>? {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { [watch] continuation in
+            watch.join()
+            let task = Task { [weak self] in
+                var before: FamilyWatch.View?
+                var serial = -1
+                while !Task.isCancelled {
+                    await watch.change(since: serial)
+                    let (view, now) = watch.current
+                    serial = now
+                    guard let view, view.isNews(after: before) else { continue }
+                    before = view
+                    guard let self else { return }
+                    do throws(TokenStoreError) {
+                        let record = try decode(view.record)
+                        if record?.intent == nil || view.lock == nil { continuation.yield(record) }
+                    } catch {
+                        // Reported when the record is read; what is in force stays in force.
+                    }
+                }
+            }
+            continuation.onTermination = { _ in
+                task.cancel()
+                watch.leave()
+            }
+        }
+    }
+}
+
+extension FamilyWatch.View {
+    /// Whether the record is another one, or its holder has stopped to work on it.
+    fileprivate func isNews(after before: FamilyWatch.View?) -> Bool {
+        guard let before else { return true }
+        return record != before.record || (before.lock != nil && lock == nil)
+    }
+}

@@ -1,0 +1,239 @@
+import FoundationEssentials
+import NetworkCore
+import Synchronization
+
+/// What etcd holds of one grant family, kept up to date by a watch for as long as someone follows it.
+///
+/// All stores of a family in this process share it, so that there is one stream for each family.
+final class FamilyWatch: Sendable {
+    /// The two keys of a family, at one revision of the database.
+    struct View: Sendable, Equatable {
+        var revision: Int64
+        var record: EtcdKeyValue?
+        var lock: EtcdKeyValue?
+    }
+
+    /// The keys of a family.
+    struct Keys: Sendable {
+        let record: Data
+        let lock: Data
+        /// What both begin with, and where that ends.
+        let range: EtcdRange
+
+        init(prefix: String, family: String) {
+            let start = "\(prefix)\(family)/"
+            record = Data("\(start)record".utf8)
+            lock = Data("\(start)lock".utf8)
+            // The byte after the slash.
+            range = EtcdRange(key: Data(start.utf8), range_end: Data("\(start.dropLast())0".utf8))
+        }
+    }
+
+    /// The pause before a watch that failed is made again, which doubles up to the second one.
+    private static let pauses = (least: Duration.milliseconds(250), most: Duration.seconds(15))
+
+    private struct State {
+        /// What is there; `nil` while no watch is up.
+        var view: View?
+        /// Counts the changes.
+        var serial = 0
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextID = 0
+        var followers = 0
+        var task: Task<Void, Never>?
+    }
+
+    let keys: Keys
+    private let client: EtcdClient
+    private let state = Mutex(State())
+
+    init(_ keys: Keys, by client: EtcdClient) {
+        (self.keys, self.client) = (keys, client)
+    }
+
+    /// What is there, and how many changes were seen; no view while no watch is up.
+    var current: (view: View?, serial: Int) { state.withLock { ($0.view, $0.serial) } }
+
+    // MARK: - Followers
+
+    /// Has the watch run, until `leave()` is called as often.
+    func join() {
+        state.withLock { state in
+            state.followers += 1
+            guard state.task == nil else { return }
+            // Its own task: it serves all that follow, and ends with the last.
+            state.task = Task { [weak self, client] in
+                var attempt = 0
+                while !Task.isCancelled {
+                    let began = client.clock.now
+                    await self?.run()
+                    self?.lose()
+                    // A stream that has lasted is made again at once; the members may be restarting.
+                    attempt = client.clock.now - began > .seconds(30) ? 0 : attempt + 1
+                    let pause = FamilyWatch.pause(before: attempt)
+                    do { try await client.clock.sleep(until: client.clock.now + pause) } catch {
+                        return
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what `join()` began.
+    func leave() {
+        let ended = state.withLock { state -> Task<Void, Never>? in
+            state.followers -= 1
+            guard state.followers == 0 else { return nil }
+            defer { state.task = nil }
+            return state.task
+        }
+        guard let ended else { return }
+        ended.cancel()
+        lose()
+    }
+
+    private static func pause(before attempt: Int) -> Duration {
+        let ceiling = min(pauses.least * (1 << min(attempt, 10)), pauses.most)
+        // Full jitter: all machines lose their watches at the same moment.
+        return ceiling * Double.random(in: 0..<1)
+    }
+
+    /// Returns when something has changed since `serial`, or at the limit.
+    func change(since serial: Int, until limit: ContinuousClock.Instant) async {
+        let id = newID()
+        let timer = Task { [weak self, clock = client.clock] in
+            do { try await clock.sleep(until: limit) } catch { return }
+            self?.wake(id)
+        }
+        await change(since: serial, as: id)
+        timer.cancel()
+    }
+
+    /// Returns when something has changed since `serial`.
+    func change(since serial: Int) async { await change(since: serial, as: newID()) }
+
+    private func newID() -> Int {
+        state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+    }
+
+    /// Returns at a change, when it is woken, or when the task is cancelled.
+    private func change(since serial: Int, as id: Int) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.serial != serial || Task.isCancelled { return true }
+                    state.waiters[id] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            wake(id)
+        }
+    }
+
+    private func wake(_ id: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+
+    // MARK: - What is there
+
+    /// Takes note of what an answer has shown at a revision, if that is newer; does nothing while no watch
+    /// is up.
+    func note(record: EtcdKeyValue?, lock: EtcdKeyValue?, at revision: Int64) {
+        update { view in
+            guard let known = view, known.revision < revision else { return }
+            view = View(revision: revision, record: record, lock: lock)
+        }
+    }
+
+    private func lose() { update { $0 = nil } }
+
+    private func update(_ change: (inout View?) -> Void) {
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let before = state.view
+            change(&state.view)
+            guard
+                state.view?.record != before?.record || state.view?.lock != before?.lock
+                    || (state.view == nil) != (before == nil)
+            else { return [] }
+            state.serial += 1
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: - The stream
+
+    /// Reads what is there, and follows the changes until the stream ends.
+    private func run() async {
+        do throws(EtcdFault) {
+            let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
+            let revision = found.header?.revision?.value ?? 0
+            let values = found.kvs ?? []
+            update { view in
+                view = View(
+                    revision: revision,
+                    record: values.first { $0.key == keys.record },
+                    lock: values.first { $0.key == keys.lock }
+                )
+            }
+            try await follow(from: revision + 1)
+        } catch {
+            // Reported by the client; one that is over because of a compaction begins anew.
+        }
+    }
+
+    private func follow(from revision: Int64) async throws(EtcdFault) {
+        guard let end = keys.range.range_end else { return }
+        let request = EtcdWatchRequest(
+            create_request: EtcdWatchRequest.Create(
+                key: keys.range.key,
+                range_end: end,
+                start_revision: EtcdNumber(revision)
+            )
+        )
+        var lines = try await client.stream("watch", request)
+        defer { lines.cancel() }
+        while let line = try await lines.next(), !Task.isCancelled {
+            let answer: EtcdStreamed<EtcdWatchAnswer>
+            do {
+                answer = try JSONDecoder().decode(
+                    EtcdStreamed<EtcdWatchAnswer>.self,
+                    from: Data(line)
+                )
+            } catch {
+                throw EtcdFault(.unexpected, "\(lines.member) sends a watch that makes no sense")
+            }
+            if let refusal = answer.error {
+                let fault = EtcdFault(refusal, from: lines.member)
+                client.note(fault)
+                throw fault
+            }
+            guard let result = answer.result else { continue }
+            apply(result)
+            if result.canceled == true { return }
+        }
+    }
+
+    private func apply(_ answer: EtcdWatchAnswer) {
+        guard let events = answer.events, !events.isEmpty else { return }
+        update { view in
+            guard var next = view else { return }
+            for event in events {
+                let revision = event.kv.mod_revision?.value ?? 0
+                // An answer of ours may have shown it before.
+                guard revision > next.revision else { continue }
+                let value = event.isDeletion ? nil : event.kv
+                if event.kv.key == keys.record { next.record = value }
+                if event.kv.key == keys.lock { next.lock = value }
+            }
+            next.revision = max(next.revision, answer.header?.revision?.value ?? 0)
+            view = next
+        }
+    }
+}
