@@ -305,7 +305,9 @@ package final class EtcdTokenStore: TokenStoring {
     package func changes() -> AsyncStream<TokenRecord?>? {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { [watch] continuation in
             watch.join()
+            // Its own task: it ends with its reader, or with the store.
             let task = Task { [weak self] in
+                defer { continuation.finish() }
                 var before: FamilyWatch.View?
                 var serial = -1
                 while !Task.isCancelled {

@@ -1,0 +1,289 @@
+import EtcdStore
+import FoundationEssentials
+import NetworkCore
+import OAuth
+import TestSupport
+import Testing
+
+@Suite struct EtcdTokenStoreTests {
+    let fleet = Fleet()
+
+    @Test func `what one machine stores another one loads`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        #expect(try await other.load() == nil)
+        try await fleet.put(Fleet.record("first"), by: one)
+        #expect(try await other.load()?.refreshToken == Secret("first"))
+    }
+
+    @Test func `nothing that is stored can be read without the key`() async throws {
+        let store = try fleet.store("host-canary")
+        let lock = try await fleet.lock(store)
+        _ = try await store.load(under: lock)
+        try await store.save(Fleet.record("canary"), replacing: 0)
+        #expect(fleet.etcd.values.count == 2)
+        for value in fleet.etcd.values.values {
+            let text = String(decoding: value.bytes, as: UTF8.self)
+            #expect(!text.contains("canary"))
+            #expect(text.contains("AES-256-GCM"))
+        }
+        lock.release()
+    }
+
+    @Test func `a record that was moved to another key does not open`() async throws {
+        let store = try fleet.store()
+        try await fleet.put(Fleet.record("first"), by: store)
+        let bytes = try #require(fleet.etcd.values["/netproxy/orders/record"]?.bytes)
+        fleet.etcd.put("/netproxy/bills/record", Array(bytes))
+        let other = try fleet.state().store(of: "bills")
+        await #expect(throws: TokenStoreError.self) { try await other.load() }
+        #expect(fleet.etcd.values["/netproxy/bills/record"]?.bytes == bytes)
+    }
+
+    @Test(arguments: [
+        "{}", "not JSON", #"{"version":1,"revision":1,"authority":"","access_tokens":{}}"#,
+    ])
+    func `what another program wrote is an error, and is left as it is`(content: String)
+        async throws
+    {
+        fleet.etcd.put("/netproxy/orders/record", Array(content.utf8))
+        let state = try fleet.state()
+        let store = state.store(of: "orders")
+        do {
+            _ = try await store.load()
+            Issue.record("it was read")
+        } catch TokenStoreError.unreadable(let words) {
+            #expect(words.contains("etcd: /netproxy/orders/record: another program wrote it"))
+        }
+        #expect(state.standing.fault?.kind == .foreign)
+        #expect(fleet.etcd.values["/netproxy/orders/record"]?.bytes == Data(content.utf8))
+    }
+
+    @Test func `two keys open for a while, and the first one seals`() async throws {
+        try await fleet.put(Fleet.record("first"), by: try fleet.store())
+        let both = try fleet.state(key: Fleet.otherKey, earlier: [Fleet.key]).store(of: "orders")
+        try await fleet.put(Fleet.record("second"), by: both)
+        let next = try fleet.state(key: Fleet.otherKey).store(of: "orders")
+        #expect(try await next.load()?.refreshToken == Secret("second"))
+        await #expect(throws: TokenStoreError.self) { try await fleet.store().load() }
+    }
+
+    // MARK: - The lock
+
+    @Test func `one machine has the lock, until it releases it`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        let lock = try await fleet.lock(one)
+        #expect(lock.isHeld)
+        let waiting = Task {
+            try await other.lock(until: fleet.clock.now + .seconds(60), clock: fleet.clock)
+        }
+        #expect(await eventually { fleet.etcd.paths.filter { $0 == "kv/txn" }.count == 2 })
+        lock.release()
+        #expect(!lock.isHeld)
+        #expect(try await fleet.end(of: waiting).isHeld)
+    }
+
+    @Test func `a machine that waits in vain says who has the lock`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        let lock = try await fleet.lock(one)
+        let waiting = Task {
+            try await other.lock(until: fleet.clock.now + .seconds(3), clock: fleet.clock)
+        }
+        await #expect(throws: TokenStoreError.locked("/netproxy/orders/lock")) {
+            try await fleet.end(of: waiting)
+        }
+        #expect(lock.isHeld)
+    }
+
+    @Test func `a lock is kept alive while it is held`() async throws {
+        let store = try fleet.store()
+        let lock = try await fleet.lock(store)
+        await fleet.advance { fleet.etcd.paths.filter { $0 == "lease/keepalive" }.count == 20 }
+        #expect(lock.isHeld)
+        #expect(fleet.etcd.values["/netproxy/orders/lock"] != nil)
+    }
+
+    @Test
+    func `a machine that cannot reach etcd stops to believe in its lock before others can take it`()
+        async throws
+    {
+        let store = try fleet.store()
+        let lock = try await fleet.lock(store)
+        fleet.etcd.fail(.unreachable)
+        fleet.clock.advance(by: .milliseconds(4700))
+        #expect(lock.isHeld)
+        fleet.clock.advance(by: .milliseconds(100))
+        #expect(!lock.isHeld)
+        fleet.etcd.expire()
+        #expect(fleet.etcd.values["/netproxy/orders/lock"] != nil)
+    }
+
+    // MARK: - Fences
+
+    /// Has the holder of a lock stopped for longer than its lease.
+    private func stop() {
+        fleet.etcd.fail(.unreachable)
+        fleet.clock.advance(by: .seconds(6))
+        fleet.etcd.fail(nil)
+        fleet.etcd.expire()
+    }
+
+    @Test func `a holder that was stopped never overwrites a newer token`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        try await fleet.put(Fleet.record("first"), by: one)
+        let lock = try await fleet.lock(one)
+        let found = try #require(try await one.load(under: lock))
+        stop()
+        try await fleet.put(Fleet.record("second"), by: other)
+        var late = found
+        late.refreshToken = Secret("late")
+        late.revision += 1
+        await #expect(throws: TokenStoreError.conflict) {
+            try await one.save(late, replacing: found.revision)
+        }
+        #expect(try await other.load()?.refreshToken == Secret("second"))
+    }
+
+    @Test func `a holder that was stopped writes under a new lock if no one has done anything`()
+        async throws
+    {
+        let one = try fleet.store("a")
+        let lock = try await fleet.lock(one)
+        #expect(try await one.load(under: lock) == nil)
+        stop()
+        #expect(!lock.isHeld)
+        try await one.save(Fleet.record("late"), replacing: 0)
+        #expect(lock.isHeld)
+        #expect(try await fleet.store("b").load()?.refreshToken == Secret("late"))
+        lock.release()
+        #expect(await eventually { fleet.etcd.values["/netproxy/orders/lock"] == nil })
+    }
+
+    @Test func `a holder whose lock another machine has keeps what it has in memory`() async throws
+    {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        let lock = try await fleet.lock(one)
+        #expect(try await one.load(under: lock) == nil)
+        stop()
+        let next = try await fleet.lock(other)
+        do {
+            try await one.save(Fleet.record("late"), replacing: 0)
+            Issue.record("it was stored")
+        } catch TokenStoreError.unreadable(let words) {
+            #expect(words == "etcd: another machine has taken the lock /netproxy/orders/lock")
+        }
+        #expect(next.isHeld)
+        #expect(try await other.load(under: next) == nil)
+    }
+
+    @Test func `nothing is written without the lock`() async throws {
+        let store = try fleet.store()
+        _ = try await store.load()
+        await #expect(throws: TokenStoreError.self) {
+            try await store.save(Fleet.record("first"), replacing: 0)
+        }
+        #expect(fleet.etcd.values.isEmpty)
+    }
+
+    // MARK: - Answers that are lost
+
+    @Test(arguments: ["lease/grant", "kv/txn"])
+    func `a lock whose answer was lost is taken all the same`(path: String) async throws {
+        fleet.etcd.script(path, .lostAnswer)
+        let store = try fleet.store()
+        let lock = try await fleet.lock(store)
+        #expect(lock.isHeld)
+        _ = try await store.load(under: lock)
+        try await store.save(Fleet.record("first"), replacing: 0)
+    }
+
+    @Test func `a save whose answer was lost is known by what is stored`() async throws {
+        let store = try fleet.store()
+        let lock = try await fleet.lock(store)
+        _ = try await store.load(under: lock)
+        fleet.etcd.script("kv/txn", .lostAnswer)
+        try await store.save(Fleet.record("first"), replacing: 0)
+        try await store.save(Fleet.record("second", revision: 2), replacing: 1)
+        #expect(try await fleet.store("b").load()?.refreshToken == Secret("second"))
+    }
+
+    @Test func `a removal whose answer was lost is known by what is missing`() async throws {
+        let store = try fleet.store()
+        try await fleet.put(Fleet.record("first"), by: store)
+        let lock = try await fleet.lock(store)
+        _ = try await store.load(under: lock)
+        fleet.etcd.script("kv/txn", .lostAnswer)
+        try await store.remove(revision: 1)
+        #expect(try await fleet.store("b").load() == nil)
+    }
+
+    // MARK: - News
+
+    @Test func `a wait for the lock ends when another machine stores something`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        #expect(try await other.load() == nil)
+        let lock = try await fleet.lock(one)
+        _ = try await one.load(under: lock)
+        let waiting = Task {
+            try await other.lockUnlessChanged(
+                until: fleet.clock.now + .seconds(60),
+                clock: fleet.clock
+            )
+        }
+        #expect(await eventually { fleet.etcd.watcherCount == 1 })
+        try await one.save(Fleet.record("first"), replacing: 0)
+        #expect(try await waiting.value == nil)
+        #expect(try await other.load()?.refreshToken == Secret("first"))
+    }
+
+    @Test func `changes are told when the machine at work is done`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        defer { withExtendedLifetime(other) {} }
+        let changes = try #require(other.changes())
+        var iterator = changes.makeAsyncIterator()
+        #expect(try #require(await iterator.next()) == nil)
+        let lock = try await fleet.lock(one)
+        _ = try await one.load(under: lock)
+        var announced = Fleet.record("first")
+        announced.intent = TokenRecord.Intent(
+            fingerprint: "f",
+            startedAt: fleet.clock.wallNow,
+            attempts: 1
+        )
+        try await one.save(announced, replacing: 0)
+        try await one.save(Fleet.record("second", revision: 2), replacing: 1)
+        #expect(await iterator.next()??.refreshToken == Secret("second"))
+    }
+
+    @Test func `a note that its writer has left is told`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        defer { withExtendedLifetime(other) {} }
+        let changes = try #require(other.changes())
+        var iterator = changes.makeAsyncIterator()
+        #expect(try #require(await iterator.next()) == nil)
+        let lock = try await fleet.lock(one)
+        _ = try await one.load(under: lock)
+        var announced = Fleet.record("first")
+        announced.intent = TokenRecord.Intent(
+            fingerprint: "f",
+            startedAt: fleet.clock.wallNow,
+            attempts: 1
+        )
+        try await one.save(announced, replacing: 0)
+        stop()
+        #expect(await iterator.next()??.intent?.attempts == 1)
+    }
+
+    @Test func `a watch that broke is made again and misses nothing`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        defer { withExtendedLifetime(other) {} }
+        let changes = try #require(other.changes())
+        let news = Task<TokenRecord?, any Error> {
+            for await found in changes { if let found { return found } }
+            return nil
+        }
+        #expect(await eventually { fleet.etcd.watcherCount == 1 })
+        fleet.etcd.breakWatches()
+        try await fleet.put(Fleet.record("first"), by: one)
+        #expect(try await fleet.end(of: news)?.refreshToken == Secret("first"))
+    }
+}

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+from contextlib import ExitStack
 
 import storm
 from endpoint import Endpoint, expect_no_reuse
@@ -21,24 +22,29 @@ def fleet_under_load(world, size):
     os.mkdir(state, mode=0o700)
     with Endpoint(lifetime=LIFETIME) as endpoint:
         daemons = [Mortal(world, endpoint, state=state) for _ in range(size)]
-        for daemon in daemons:
-            daemon.start()
-        load = Load(daemons, connections=4 * size, pause=0.005)
-        asyncio.run(load.during(asyncio.sleep(SECONDS)))
-        for daemon in daemons:
-            daemon.__exit__(None, None, None)
-        expect_no_reuse(endpoint)
-        equal(load.failures, [], "failed requests")
-        equal(endpoint.refused, 0, "requests with a token that is not good any more")
-        equal(set(endpoint.outcomes()), {"rotated"}, "what became of the token requests")
-        # Each of them is sent 2 s after the one before at the earliest, whoever sends it.
-        spent = endpoint.rotations()
-        bound = 1 + (spent[-1] - spent[0] + 0.5) / RENEWED_AFTER
-        check(len(spent) <= bound,
-              f"{len(spent)} refreshes in {spent[-1] - spent[0]:.1f} s, at most {bound:.1f} allowed")
-        # And tokens ended often enough for that to mean something.
-        check(len(spent) >= 3, f"only {len(spent)} refreshes in {SECONDS} s")
-        check(load.total >= 100 * size, f"only {load.total} requests: that is no load")
+        with ExitStack() as running:
+            for daemon in daemons:
+                running.enter_context(daemon)
+            refresh_once_per_expiry(endpoint, daemons, SECONDS)
+
+
+def refresh_once_per_expiry(endpoint, daemons, seconds):
+    """Loads daemons that share a sign-in whose tokens live for LIFETIME, and fails unless it is
+    refreshed once per expiry, whoever does it."""
+    load = Load(daemons, connections=4 * len(daemons), pause=0.005)
+    asyncio.run(load.during(asyncio.sleep(seconds)))
+    expect_no_reuse(endpoint)
+    equal(load.failures, [], "failed requests")
+    equal(endpoint.refused, 0, "requests with a token that is not good any more")
+    equal(set(endpoint.outcomes()), {"rotated"}, "what became of the token requests")
+    # Each of them is sent 2 s after the one before at the earliest, whoever sends it.
+    spent = endpoint.rotations()
+    bound = 1 + (spent[-1] - spent[0] + 0.5) / RENEWED_AFTER
+    check(len(spent) <= bound,
+          f"{len(spent)} refreshes in {spent[-1] - spent[0]:.1f} s, at most {bound:.1f} allowed")
+    # And tokens ended often enough for that to mean something.
+    check(len(spent) >= 3, f"only {len(spent)} refreshes in {seconds} s")
+    check(load.total >= 100 * len(daemons), f"only {load.total} requests: that is no load")
 
 
 @case

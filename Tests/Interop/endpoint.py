@@ -133,7 +133,7 @@ class Endpoint:
         record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived",
                   "port": port, "place": place}
         with self.lock:
-            record["at"] = time.monotonic()
+            record["at"] = record["arrived"] = time.monotonic()
             self.requests.append(record)
             fault = self.fault()
             pauses = [self.chance.random() * self.slowness for _ in range(2)]
@@ -184,8 +184,12 @@ class Endpoint:
             spent, answer = self.successor[presented]
             if answer["refresh_token"] == self.current and now - spent <= self.grace:
                 record["outcome"] = "repeated"
-                # What is left of the token that was issued then, unless it was revoked since.
+                # What is left of the token that was issued then, unless it was revoked since; one
+                # that has ended since has a successor.
                 end = self.access.get(answer["access_token"], now)
+                if end < now:
+                    answer |= self.issue(now)[1]
+                    return 200, answer
                 return 200, {**answer, "expires_in": max(1, int(end - now))}
             record["outcome"] = "reused"
             self.is_alive = False

@@ -9,7 +9,7 @@ import signal
 import ssl
 
 from harness import Child, Failure, Skipped, check, eventually, free_port
-from relay import owner_of
+from relay import Valve, owner_of
 from world import run
 
 ROOT, ROOT_PASSWORD = "root", "the-password-of-root"
@@ -101,10 +101,11 @@ class Cluster:
     off; with `places` each of them runs in a network namespace, and that is where it is cut off.
     """
 
-    def __init__(self, world, members=3, tls=True, quota=None, relays=None, places=()):
+    def __init__(self, world, members=3, tls=True, quota=None, relays=None, places=(), flags=()):
         if not shutil.which("etcd"):
             raise Skipped("etcd is not installed (Debian: etcd-server)")
         self.world, self.tls, self.quota, self.relays = world, tls, quota, relays
+        self.flags = list(flags)
         self.directory = world.path(world.unique("etcd"))
         os.mkdir(self.directory, mode=0o700)
         places = list(places) or [None] * members
@@ -115,7 +116,7 @@ class Cluster:
             self.certificates = Certificates(world, [each.address for each in self.members])
         self.token = None
         if relays:
-            self.gates = {member.name: relays.gate() for member in self.members}
+            self.valves = {member.name: Valve(relays) for member in self.members}
             for member in self.members:
                 self.relay_peers_of(member)
 
@@ -159,7 +160,7 @@ class Cluster:
             "--initial-cluster", cluster, "--initial-cluster-token", self.directory,
             "--heartbeat-interval", "50", "--election-timeout", "500",
             # A simple hash: passwords are not what is tested.
-            "--bcrypt-cost", "4", "--logger", "zap", "--log-level", "warn",
+            "--bcrypt-cost", "4", "--logger", "zap", "--log-level", "warn", *self.flags,
         ]
         if self.tls:
             command += ["--cert-file", self.certificates.server[0],
@@ -203,12 +204,12 @@ class Cluster:
     # The members among themselves.
 
     def relay_peers_of(self, member):
-        def gates_of(port):
-            pids = {each.pid: each.name for each in self.members if each.is_up}
-            name = pids.get(owner_of(port, pids))
-            return [self.gates[each] for each in {name, member.name} if each]
+        def valve_of(port):
+            names = {each.pid: each.name for each in self.members if each.is_up}
+            return self.valves.get(names.get(owner_of(port, names)))
 
-        relay = self.relays.add(member.address, member.peer_port, gates_of=gates_of)
+        relay = self.relays.add(member.address, member.peer_port, self.valves[member.name],
+                                valve_of)
         member.advertised_peer = ("127.0.0.1", relay.port)
 
     def isolate(self, member):
@@ -216,13 +217,13 @@ class Cluster:
         if member.place:
             member.place.cut(each.address for each in self.members if each is not member)
         else:
-            self.relays.call(self.gates[member.name].clear)
+            self.valves[member.name].cut()
 
     def rejoin(self, member):
         if member.place:
             member.place.heal()
         else:
-            self.relays.call(self.gates[member.name].set)
+            self.valves[member.name].heal()
 
     # The JSON gateway.
 

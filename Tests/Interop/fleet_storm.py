@@ -18,10 +18,12 @@ packets are dropped or a link is down.
 
 A failure at an app is avoidable unless its daemon was killed, stopped or cut off from etcd while
 the request lasted or in the 5 s before it began. The members always have a quorum: that a member
-is gone, that the leader changes or that another daemon died with the lock excuses nothing.
+is gone, that the leader changes or that another daemon died with the lock excuses nothing. Each of
+these makes all others wait, for up to 6 s more; as a request waits for 15 s, no more than two of
+them come within 12 s, and none hits a daemon that settles what the one before has left.
 
-A refresh is one more than one per expiry when it spends a token less than 1.9 s after the one
-before was spent; tokens live for 3 s and are due after 2 s. It is a recovery, and not one too many,
+A refresh is one more than one per expiry when it comes less than 1.9 s after the one before;
+tokens live for 3 s and are due 2 s after they were asked for. It is a recovery, and not one too many,
 when the answer to the one before was lost, or its daemon was killed, stopped or cut off.
 
 Prints the counts. Exits 1 if a failure was avoidable, a spent refresh token was presented outside
@@ -43,7 +45,7 @@ from endpoint import Endpoint, expect_no_reuse
 from etcd import Cluster
 from fleet import Load
 from harness import Failure, Skipped, check, equal, eventually
-from machines import Machine, clock_off_by, expect_nothing_readable, new_state_key
+from machines import Machine, expect_nothing_readable, fake_clock, new_state_key
 from namespaces import Network
 from relay import Relays, owner_of
 from world import World
@@ -53,7 +55,9 @@ GRACE = 30.0
 LOST_SHARE = 0.05
 # How long a daemon that was hurt may take to be well again.
 CONVALESCENCE = 5.0
-# Tokens are due 2 s after they were issued.
+# A daemon that dies with the lock keeps it for 5 s, and each change of the leader adds 5 s to that.
+MOST_DELAYS, DELAYS_WITHIN = 2, 12
+# Tokens are due 2 s after they were asked for.
 SOONEST = 1.9
 
 
@@ -78,12 +82,35 @@ class Excuses:
                    for begin, end in self.times.get(daemon, []))
 
 
+class Delays:
+    """Sees to it that not all daemons have to wait for too long."""
+
+    def __init__(self):
+        self.times = []
+
+    def has_room(self, count=1):
+        """Whether so many more are allowed now; they are taken into account then."""
+        now = time.monotonic()
+        self.times = [each for each in self.times if now - each < DELAYS_WITHIN]
+        if len(self.times) + count > MOST_DELAYS:
+            return False
+        self.times += [now] * count
+        return True
+
+    async def room(self, count=1):
+        """Waits until so many more are allowed."""
+        while not self.has_room(count):
+            await asyncio.sleep(0.2)
+
+
 class ExcusingLoad(Load):
     """A load that does not count what cannot be helped as a failure."""
 
     def __init__(self, daemons, excuses, **keys):
         super().__init__(daemons, **keys)
         self.excuses, self.excused = excuses, 0
+        # When each of the failures was.
+        self.when = []
 
     def note(self, daemon, began, status, text):
         failures = len(self.failures)
@@ -93,11 +120,9 @@ class ExcusingLoad(Load):
                 self.failures.pop()
                 self.excused += 1
             else:
-                self.failures[-1] += f" (daemon {self.daemons.index(daemon)}, {clock()})"
-
-
-def clock():
-    return time.strftime("%H:%M:%S")
+                text = " ".join(self.failures[-1].split())
+                self.failures[-1] = f"daemon {self.daemons.index(daemon)}: {text}"
+                self.when.append(time.monotonic())
 
 
 class FleetStorm:
@@ -108,7 +133,9 @@ class FleetStorm:
         self.chance = chance
         self.excuses = Excuses()
         self.load = ExcusingLoad(daemons, self.excuses, connections=10, pause=0.05)
-        self.hurt = set()
+        self.hurt_now, self.blows = set(), []
+        self.members = asyncio.Lock()
+        self.delays = Delays()
         self.counts = dict.fromkeys(
             ("kills_of_daemons", "pauses_past_the_lease", "partitions_of_daemons",
              "kills_of_members", "partitions_of_members", "leader_changes"), 0)
@@ -125,27 +152,49 @@ class FleetStorm:
             holder = by_pid.get(owner_of(record["port"], by_pid))
         record["holder"] = holder
         for loop, queue in list(self.waiting) if holder else ():
-            loop.call_soon_threadsafe(queue.put_nowait, holder)
+            loop.call_soon_threadsafe(queue.put_nowait, record)
 
-    async def next_holder(self, patience):
-        """The daemon that begins the next token request; `None` if none does, or it is hurt."""
+    async def next_request(self, patience):
+        """The next token request; `None` if none comes in time."""
         entry = (asyncio.get_running_loop(), asyncio.Queue())
         self.waiting.add(entry)
         try:
-            holder = await asyncio.wait_for(entry[1].get(), patience)
+            return await asyncio.wait_for(entry[1].get(), patience)
         except TimeoutError:
             return None
         finally:
             self.waiting.discard(entry)
-        return None if holder in self.hurt else holder
 
     async def blow(self, seconds):
         end = time.monotonic() + seconds
-        members = asyncio.Lock()
-        await asyncio.gather(
-            self.hurt_daemons(end, self.kill, 1.5, 5), self.hurt_daemons(end, self.stop, 5, 12),
-            self.hurt_daemons(end, self.cut, 4, 10), self.hurt_members(end, members, 4, 12),
-            self.change_leader(end, members))
+        await asyncio.gather(self.hurt_the_idle(end), self.delay_all(end))
+
+    async def hurt_the_idle(self, end):
+        """Blows that the others do not feel."""
+        while await self.is_time(end, 1, 4):
+            blow = self.chance.choices([self.kill, self.cut, self.kill_a_follower], [5, 2, 1])[0]
+            if blow == self.kill_a_follower:
+                self.begin(blow())
+            elif idle := self.idle():
+                self.begin(self.hurt(self.chance.choice(idle), blow))
+        await asyncio.gather(*self.blows)
+
+    async def delay_all(self, end):
+        """Blows that the others feel: two at a time, and all kinds in turn."""
+        kinds = [self.isolate_leader, self.kill_leader, self.isolate_a_follower,
+                 lambda: self.hurt_holder(self.cut), self.change_leader,
+                 lambda: self.hurt_holder(self.kill), lambda: self.hurt_holder(self.stop)]
+        turn, both = list(kinds), asyncio.Semaphore(2)
+        while await self.is_time(end, 0, 2):
+            await both.acquire()
+            turn = turn or self.chance.sample(kinds, len(kinds))
+            if time.monotonic() < end:
+                self.begin(turn.pop()()).add_done_callback(lambda _: both.release())
+        await asyncio.gather(*self.blows)
+
+    def begin(self, blow):
+        self.blows.append(asyncio.create_task(blow))
+        return self.blows[-1]
 
     async def is_time(self, end, least, most):
         """Whether there is time for another blow after a pause."""
@@ -153,29 +202,44 @@ class FleetStorm:
         return time.monotonic() < end
 
     def say(self, what, count=None):
-        self.trace.append(f"{clock()} {what}")
+        self.trace.append((time.monotonic(), what))
         if count:
             self.counts[count] += 1
 
     def name(self, daemon):
-        return f"daemon {self.daemons.index(daemon)}"
+        return f"daemon {self.daemons.index(daemon)}" if daemon else "unknown"
+
+    def story(self, records):
+        """What happened, in order, with the seconds since the beginning."""
+        events = self.trace + list(zip(self.load.when, self.load.failures))
+        for each in records:
+            events.append((each["at"], f"{self.name(each.get('holder'))} presents "
+                                       f"{each['presented'].split('-')[0]}: {each['outcome']}"))
+        first = min(at for at, _ in events)
+        return [f"{at - first:6.2f} {what}" for at, what in sorted(events)]
 
     # Daemons.
 
-    async def hurt_daemons(self, end, blow, least, most):
-        while await self.is_time(end, least, most):
-            daemon = None
-            if blow == self.stop or self.chance.random() < 0.6:
-                daemon = await self.next_holder(4)
-            if not daemon and blow == self.stop:
-                continue
-            daemon = daemon or self.chance.choice([e for e in self.daemons if e not in self.hurt])
-            if daemon in self.hurt:
-                continue
-            self.hurt.add(daemon)
-            with self.excuses.during(daemon):
-                await blow(daemon)
-            self.hurt.discard(daemon)
+    async def hurt(self, daemon, blow):
+        self.hurt_now.add(daemon)
+        with self.excuses.during(daemon):
+            await blow(daemon)
+        self.hurt_now.discard(daemon)
+
+    async def hurt_holder(self, blow):
+        """Hits a daemon that begins a token request, unless it settles what another has left."""
+        patience = time.monotonic() + 15
+        while record := await self.next_request(patience - time.monotonic()):
+            holder = record["holder"]
+            is_first = self.endpoint.presented().count(record["presented"]) == 1
+            if holder not in self.hurt_now and is_first and self.delays.has_room():
+                return await self.hurt(holder, blow)
+
+    def idle(self):
+        """The daemons that are well and not in the middle of a token request."""
+        busy = {each["holder"] for each in list(self.endpoint.requests)
+                if each["outcome"] == "arrived" and "holder" in each}
+        return [each for each in self.daemons if each not in self.hurt_now | busy]
 
     async def kill(self, daemon):
         self.load.up.discard(daemon)
@@ -202,37 +266,55 @@ class FleetStorm:
 
     # Members.
 
-    async def hurt_members(self, end, members, least, most):
-        while await self.is_time(end, least, most):
-            async with members:
-                if self.chance.random() < 0.5:
-                    member = await asyncio.to_thread(self.cluster.leader)
-                else:
-                    member = self.chance.choice(self.cluster.members)
-                blow = self.chance.choice([self.kill_member, self.isolate_member])
-                await blow(member)
+    async def leader(self):
+        return await asyncio.to_thread(self.cluster.leader)
+
+    async def follower(self):
+        leader = await self.leader()
+        return self.chance.choice([e for e in self.cluster.members if e is not leader])
+
+    async def kill_leader(self):
+        async with self.members:
+            await self.delays.room()
+            await self.kill_member(await self.leader())
+
+    async def kill_a_follower(self):
+        async with self.members:
+            await self.kill_member(await self.follower())
+
+    async def isolate_leader(self):
+        """There is an election then, and another one when it is back."""
+        async with self.members:
+            await self.delays.room(2)
+            await self.isolate_member(await self.leader())
+
+    async def isolate_a_follower(self):
+        """When it is back, there is an election."""
+        async with self.members:
+            await self.delays.room()
+            await self.isolate_member(await self.follower())
+
+    async def change_leader(self):
+        async with self.members:
+            await self.delays.room()
+            heir = await asyncio.to_thread(self.cluster.move_leader)
+            self.say(f"makes {heir.name} the leader", "leader_changes")
 
     async def kill_member(self, member):
         self.say(f"kills {member.name}", "kills_of_members")
         await asyncio.to_thread(self.cluster.kill, member)
-        await asyncio.sleep(self.chance.uniform(0, 5))
+        await asyncio.sleep(self.chance.uniform(0, 4))
         await asyncio.to_thread(self.cluster.start, member)
 
     async def isolate_member(self, member):
         self.say(f"cuts {member.name} off from the others", "partitions_of_members")
         await asyncio.to_thread(self.cluster.isolate, member)
-        await asyncio.sleep(self.chance.uniform(1, 8))
+        await asyncio.sleep(self.chance.uniform(1, 5))
         await asyncio.to_thread(self.cluster.rejoin, member)
         await asyncio.to_thread(self.wait_for, member)
 
     def wait_for(self, member):
         eventually(lambda: self.cluster.is_healthy(member), f"{member.name} is back", 30, 0.1)
-
-    async def change_leader(self, end, members):
-        while await self.is_time(end, 5, 12):
-            async with members:
-                heir = await asyncio.to_thread(self.cluster.move_leader)
-                self.say(f"makes {heir.name} the leader", "leader_changes")
 
 
 def refreshes(records, excuses):
@@ -240,19 +322,19 @@ def refreshes(records, excuses):
     spent = [each for each in records if each["outcome"].startswith("rotated")]
     recoveries, extra = 0, []
     for before, after in pairwise(spent):
-        seconds = after["at"] - before["at"]
+        seconds = after["arrived"] - before["arrived"]
         if seconds >= SOONEST:
             continue
         holder = before.get("holder")
         if (before["outcome"].endswith("lost") or holder is None
-                or excuses.cover(holder, before["at"], after["at"], before=1)):
+                or excuses.cover(holder, before["arrived"], after["arrived"], before=1)):
             recoveries += 1
         else:
-            extra.append(f"{seconds:.2f} s after the one before")
+            extra.append(f"of {after['presented'].split('-')[0]}, {seconds:.2f} s after it was new")
     return recoveries, extra
 
 
-def daemons_and_members(world, endpoint, size, is_shared, namespaces, stack):
+def daemons_and_members(world, endpoint, size, is_shared, namespaces, skewed, stack):
     """A cluster, and daemons on it, started."""
     network = stack.enter_context(Network()) if namespaces else None
     relays = None if namespaces else stack.enter_context(Relays())
@@ -262,28 +344,26 @@ def daemons_and_members(world, endpoint, size, is_shared, namespaces, stack):
     daemons = []
     stack.callback(lambda: [each.child.process.kill() for each in daemons
                             if each.child and each.child.running()])
-    for _ in range(size):
+    for number in range(size):
         place = network.add() if network else None
         if place:
             endpoint.serve_on(place.listener(endpoint.port), place)
-        daemons.append(Machine(world, endpoint, cluster, key, relays, place, is_shared=is_shared))
-    try:
-        daemons[-1].variables |= clock_off_by("+1h")
-    except Skipped as skipped:
-        print(f"all clocks are right: {skipped}")
+        clock = "+1h" if number < skewed and fake_clock() else None
+        daemons.append(Machine(world, endpoint, cluster, key, relays, place, clock,
+                               is_shared=is_shared))
     for daemon in daemons:
         daemon.start()
     return cluster, daemons
 
 
-def blow(world, seconds, seed, size=20, is_shared=False, namespaces=False):
+def blow(world, seconds, seed, size=20, is_shared=False, namespaces=False, skewed=1):
     """One storm. Returns the counts; raises Failure if it did harm."""
     chance = random.Random(seed)
     with ExitStack() as stack:
         endpoint = stack.enter_context(Endpoint(lifetime=LIFETIME, grace=GRACE))
         endpoint.chance = random.Random(chance.random())
         cluster, daemons = daemons_and_members(
-            world, endpoint, size, is_shared, namespaces, stack)
+            world, endpoint, size, is_shared, namespaces, skewed, stack)
         storm = FleetStorm(endpoint, cluster, daemons, chance)
         endpoint.lost_share, endpoint.slowness = LOST_SHARE, 0.1
         asyncio.run(storm.load.during(storm.blow(seconds)))
@@ -297,9 +377,9 @@ def blow(world, seconds, seed, size=20, is_shared=False, namespaces=False):
         print(json.dumps(counts), flush=True)
         try:
             judge(storm, endpoint, records, alive, values)
-        except Failure as failure:
-            print("\n".join(storm.trace[-60:]))
-            raise failure
+        except Failure:
+            print("\n".join(storm.story(records)))
+            raise
     return counts
 
 
@@ -307,7 +387,9 @@ def counted(seconds, seed, storm, records):
     words = [record["outcome"] for record in records]
     load = storm.load
     return {
-        "seconds": seconds, "seed": seed, "daemons": len(storm.daemons), "requests": load.total,
+        "seconds": seconds, "seed": seed, "daemons": len(storm.daemons),
+        "clocks_an_hour_fast": sum(daemon.clock is not None for daemon in storm.daemons),
+        "requests": load.total,
         "statuses": {str(status): count for status, count in load.statuses.items()},
         "in_flight_on_a_killed_daemon": load.in_flight_on_killed,
         "failures_that_cannot_be_helped": load.excused,
@@ -343,13 +425,15 @@ def main():
                         help="two channels of each daemon share the sign-in")
     parser.add_argument("--namespaces", action="store_true",
                         help="real partitions between network namespaces; needs root")
+    parser.add_argument("--skewed", type=int, default=1,
+                        help="daemons whose clock is an hour fast; 1 by default")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
     world = World(os.path.abspath(options.netproxy))
     harm = None
     try:
         blow(world, options.seconds, options.seed, options.daemons, options.identity,
-             options.namespaces)
+             options.namespaces, options.skewed)
     except (Failure, Skipped) as failure:
         harm = failure
         print(f"FAIL {failure}")

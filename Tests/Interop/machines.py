@@ -10,7 +10,8 @@ import socket
 
 from endpoint import ACCESS, CLIENT_SECRET, REFRESH
 from fleet import Mortal
-from harness import Child, Skipped, check, eventually
+from harness import Child, Skipped, accepts, check, eventually
+from relay import Valve
 
 PREFIX = "/netproxy/"
 RECORD, LOCK = PREFIX + "orders/record", PREFIX + "orders/lock"
@@ -24,9 +25,9 @@ def new_state_key(world):
     return path
 
 
-def state_in(cluster, endpoints=None, **keys):
+def state_in(cluster, **keys):
     """The configuration's `state`."""
-    document = {"endpoints": endpoints or cluster.endpoints}
+    document = {"endpoints": cluster.endpoints}
     if cluster.tls:
         certificate, key = cluster.certificates.client
         document |= {"ca": cluster.certificates.ca, "client_certificate": certificate,
@@ -34,12 +35,16 @@ def state_in(cluster, endpoints=None, **keys):
     return {"etcd": {**document, **keys}}
 
 
+def fake_clock():
+    """libfaketime; `None` if it is not installed (Debian: faketime)."""
+    return next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+
+
 def clock_off_by(shift):
     """The environment of a program whose clock is off, such as by `+1h`; intervals stay right."""
-    found = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-    if not found:
+    if not fake_clock():
         raise Skipped("libfaketime is not installed (Debian: faketime)")
-    return {"LD_PRELOAD": found[0], "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    return {"LD_PRELOAD": fake_clock(), "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "NO_FAKE_STAT": "1"}
 
 
@@ -47,27 +52,51 @@ class Machine(Mortal):
     """A daemon with one sign-in in etcd.
 
     With `relays` it reaches each member through a relay of its own; with `place` it runs in a
-    network namespace. Both can be cut.
+    network namespace. Both can be cut. With `clock`, such as `+1h`, its clock is off.
     """
 
-    def __init__(self, world, endpoint, cluster, state_key, relays=None, place=None, etcd=None,
-                 **keys):
-        self.cluster, self.place = cluster, place
-        self.ways = [relays.add(each.address, each.port) for each in cluster.members
-                     ] if relays else []
-        endpoints = [f"{cluster.scheme}://127.0.0.1:{way.port}" for way in self.ways]
-        super().__init__(world, endpoint, state=state_in(cluster, endpoints, **etcd or {}),
-                         state_key=key_setting(state_key), workers=1, **keys)
+    def __init__(self, world, endpoint, cluster, state_key, relays=None, place=None, clock=None,
+                 etcd=None, **keys):
+        self.cluster, self.place, self.clock = cluster, place, clock
+        self.valve = Valve(relays) if relays else None
+        ways = [relays.add(each.address, each.port, self.valve)
+                for each in (cluster.members if relays else ())]
+        endpoints = [f"{cluster.scheme}://127.0.0.1:{way.port}" for way in ways]
+        if endpoints:
+            etcd = {"endpoints": endpoints, **(etcd or {})}
+        super().__init__(world, endpoint, state=state_in(cluster, **(etcd or {})),
+                         state_key=key_setting(state_key), workers=1, busy_poll="off", **keys)
 
     def start(self):
-        if not self.place:
-            return super().start()
         self.write_config()
-        command = [*self.place.prefix, self.world.netproxy, "run", "--config", self.config_path]
-        self.child = Child(command, self.directory, "netproxy", self.environment())
-        eventually(lambda: not self.child.running() or self.place.accepts(self.port),
-                   "the daemon listens in its namespace", 20)
+        command = [self.world.netproxy, "run", "--config", self.config_path]
+        environment = self.environment()
+        if self.clock:
+            # libfaketime sets a variable when it is loaded, after which Swift does not find its
+            # arguments. The shell has it set before.
+            command = ["sh", "-c", 'exec "$@"', "sh", *command]
+            environment |= clock_off_by(self.clock)
+        if self.place:
+            command = [*self.place.prefix, *command]
+        self.child = Child(command, self.directory, "netproxy", environment)
+        is_there = self.place.accepts if self.place else accepts
+        eventually(lambda: not self.child.running() or is_there(self.port),
+                   "the daemon listens", 20)
         check(self.child.running(), f"the daemon ended: {self.last_words()}")
+
+    def kill(self):
+        super().kill()
+        self.remove_clock()
+
+    def stop(self, seconds=12.0):
+        status = super().stop(seconds)
+        self.remove_clock()
+        return status
+
+    def remove_clock(self):
+        """Removes what libfaketime leaves in shared memory."""
+        for path in glob.glob(f"/dev/shm/*faketime_*_{self.child.pid}"):
+            os.remove(path)
 
     async def connect(self):
         if not self.place:
@@ -90,15 +119,15 @@ class Machine(Mortal):
         """Cuts it off from all members, but not from apps and the token endpoint."""
         if self.place:
             self.place.cut()
-        for way in self.ways:
-            way.cut()
+        else:
+            self.valve.cut()
 
     def heal(self, is_late=True):
         """Ends the cut; what was sent in the meantime arrives late, or never."""
         if self.place:
             self.place.heal()
-        for way in self.ways:
-            way.heal(is_late)
+        else:
+            self.valve.heal(is_late)
 
 
 def key_setting(paths):

@@ -11,6 +11,53 @@ import os
 import threading
 
 
+class Valve:
+    """What lets the bytes of some relays through, or holds them back."""
+
+    def __init__(self, relays):
+        self.relays = relays
+        self.gate = relays.run(open_gate())
+        self.mine = []
+        self.trap = None
+        self.was_sprung = threading.Event()
+
+    def cut(self):
+        self.relays.call(self.gate.clear)
+
+    def heal(self, is_late=True):
+        """Lets bytes through again: those held back as well (`is_late`), or else their connections
+        are reset."""
+        if not is_late:
+            self.relays.call(lambda: [relay.reset() for relay in self.mine])
+        self.relays.call(self.gate.set)
+
+    def strand(self):
+        """Holds back what comes on connections that are open now, for good; new ones are fine."""
+        def strand():
+            stranded, self.gate = self.gate, asyncio.Event()
+            stranded.clear()
+            self.gate.set()
+
+        self.relays.call(strand)
+
+    def cut_behind(self, pattern, times=1):
+        """Cuts itself behind the request whose bytes contain the pattern for the n-th time: the
+        request arrives and its answer does not. Only for connections without TLS."""
+        self.was_sprung.clear()
+        self.trap = (pattern, times)
+
+    def see(self, data):
+        """Cuts itself when the trap's pattern has come often enough."""
+        if not self.trap:
+            return
+        pattern, times = self.trap
+        times -= data.count(pattern)
+        self.trap = (pattern, times) if times > 0 else None
+        if times <= 0:
+            self.gate.clear()
+            self.was_sprung.set()
+
+
 class Relays:
     """Relays that share one thread. Ends them all as a context manager."""
 
@@ -26,21 +73,13 @@ class Relays:
     def __exit__(self, *_):
         self.close()
 
-    def add(self, address, port, **keys):
-        """A relay to the address; its own is `127.0.0.1:relay.port`."""
-        relay = Relay(self, address, port, **keys)
+    def add(self, address, port, valve=None, valve_of=None):
+        """A relay to the address; its own is `127.0.0.1:relay.port`. Its connections pass its valve
+        and the one that `valve_of` gives for the port they come from."""
+        relay = Relay(address, port, valve or Valve(self), valve_of or (lambda _: None))
         self.run(relay.listen())
         self.all.append(relay)
         return relay
-
-    def gate(self):
-        """A passage that is open."""
-        return self.run(self.make_gate())
-
-    async def make_gate(self):
-        gate = asyncio.Event()
-        gate.set()
-        return gate
 
     def run(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(20)
@@ -73,40 +112,17 @@ class Relays:
 class Relay:
     """One listener and its connections."""
 
-    def __init__(self, relays, address, port, gates_of=None):
-        self.relays, self.target = relays, (address, port)
-        # More gates of a connection, by the port that it comes from.
-        self.gates_of = gates_of or (lambda _: [])
-        self.own_gate = relays.gate()
+    def __init__(self, address, port, valve, valve_of):
+        self.target = (address, port)
+        self.valve, self.valve_of = valve, valve_of
+        valve.mine.append(self)
         self.links = set()
         self.tasks = set()
-        self.trap = None
-        self.was_trapped = threading.Event()
         self.port = None
 
     async def listen(self):
         self.server = await asyncio.start_server(self.accept, "127.0.0.1", 0, backlog=256)
         self.port = self.server.sockets[0].getsockname()[1]
-
-    # What a case asks.
-
-    def cut(self):
-        self.relays.call(self.own_gate.clear)
-
-    def heal(self, is_late=True):
-        """Lets bytes through again: those held back as well (`is_late`), or else their connections
-        are reset."""
-        if not is_late:
-            self.relays.call(self.reset)
-        self.relays.call(self.own_gate.set)
-
-    def cut_behind(self, pattern, times=1):
-        """Cuts itself behind the request whose bytes contain the pattern for the n-th time: the
-        request arrives and its answer does not. Only for connections without TLS."""
-        self.was_trapped.clear()
-        self.trap = (pattern, times)
-
-    # What the relay does.
 
     def reset(self):
         for writers in list(self.links):
@@ -123,7 +139,8 @@ class Relay:
         task.add_done_callback(self.tasks.discard)
 
     async def serve(self, reader, writer):
-        gates = [self.own_gate, *self.gates_of(writer.get_extra_info("peername")[1])]
+        other = self.valve_of(writer.get_extra_info("peername")[1])
+        gates = [valve.gate for valve in (self.valve, other) if valve]
         self.links.add(link := (writer,))
         try:
             await passage(gates)
@@ -148,24 +165,18 @@ class Relay:
         while data := await reader.read(1 << 16):
             await passage(gates)
             if is_request:
-                self.spring(data)
+                self.valve.see(data)
             writer.write(data)
             await writer.drain()
         await passage(gates)
         if writer.can_write_eof():
             writer.write_eof()
 
-    def spring(self, data):
-        """Cuts the relay when the trap's pattern has come often enough."""
-        if not self.trap:
-            return
-        pattern, times = self.trap
-        times -= data.count(pattern)
-        self.trap = (pattern, times)
-        if times <= 0:
-            self.trap = None
-            self.own_gate.clear()
-            self.was_trapped.set()
+
+async def open_gate():
+    gate = asyncio.Event()
+    gate.set()
+    return gate
 
 
 async def passage(gates):
@@ -175,12 +186,12 @@ async def passage(gates):
             await gate.wait()
 
 
-def inodes_by_port(pid="self"):
-    """The sockets of IPv4 and IPv6 connections in the network of a process, by local port."""
+def inodes_by_port():
+    """The sockets of connections in this network, by local port."""
     found = {}
     for name in ("tcp", "tcp6"):
         try:
-            with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
+            with open(f"/proc/net/{name}", encoding="ascii") as file:
                 lines = file.read().splitlines()[1:]
         except FileNotFoundError:
             continue
@@ -191,12 +202,11 @@ def inodes_by_port(pid="self"):
 
 def owner_of(port, pids):
     """Which of the processes has a connection from the local port; `None` if none of them has."""
+    wanted = {f"socket:[{inode}]" for inode in inodes_by_port().get(port, ())}
     for pid in pids:
         try:
-            wanted = inodes_by_port(pid).get(port, set())
             for name in os.listdir(f"/proc/{pid}/fd"):
-                place = os.readlink(f"/proc/{pid}/fd/{name}")
-                if place.startswith("socket:[") and place[8:-1] in wanted:
+                if os.readlink(f"/proc/{pid}/fd/{name}") in wanted:
                     return pid
         except OSError:
             continue

@@ -22,6 +22,7 @@ import cases_configuration  # noqa: F401
 import cases_crash  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_demo  # noqa: F401
+import cases_etcd  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_fleet  # noqa: F401
 import cases_grants  # noqa: F401
