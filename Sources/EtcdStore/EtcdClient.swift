@@ -23,7 +23,7 @@ package final class EtcdClient: Sendable {
 
     /// How etcd serves.
     package struct Standing: Sendable, Hashable {
-        /// The last fault, until a request is answered again.
+        /// The last fault, until what it prevented works again.
         package var fault: EtcdFault?
         /// How often each kind was met.
         package var counts: [EtcdFault.Kind: Int] = [:]
@@ -38,6 +38,7 @@ package final class EtcdClient: Sendable {
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
+    private let onChange: @Sendable (EtcdFault?) -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -57,17 +58,20 @@ package final class EtcdClient: Sendable {
     ///   - transport: reaches them; it must not end a body that is silent.
     ///   - login: the user, if etcd demands one.
     ///   - clock: measures waits and leases.
+    ///   - onChange: learns of each fault of another kind than the one before, and of the end of faults.
     package init(
         _ members: [Origin],
         over transport: any HTTPTransport,
         as login: Login? = nil,
-        clock: any NetworkClock = SystemClock()
+        clock: any NetworkClock = SystemClock(),
+        onChange: @escaping @Sendable (EtcdFault?) -> Void = { _ in }
     ) {
         precondition(!members.isEmpty)
         self.members = members
         self.transport = transport
         self.login = login
         self.clock = clock
+        self.onChange = onChange
         // Machines that start at once spread over the members.
         state.withLock { $0.preferred = .random(in: 0..<members.count) }
     }
@@ -77,13 +81,23 @@ package final class EtcdClient: Sendable {
 
     /// Counts a fault.
     func note(_ fault: EtcdFault) {
-        state.withLock { state in
-            state.standing.fault = fault
+        let isNews = state.withLock { state in
+            defer { state.standing.fault = fault }
             state.standing.counts[fault.kind, default: 0] += 1
+            return state.standing.fault?.kind != fault.kind
         }
+        if isNews { onChange(fault) }
     }
 
-    private func noteSuccess() { state.withLock { $0.standing.fault = nil } }
+    /// Takes a fault back that a success shows to be over.
+    func noteSuccess(over isOver: (EtcdFault) -> Bool) {
+        let isNews = state.withLock { state in
+            guard let fault = state.standing.fault, isOver(fault) else { return false }
+            state.standing.fault = nil
+            return true
+        }
+        if isNews { onChange(nil) }
+    }
 
     // MARK: - Work that is not waited for
 
@@ -123,7 +137,7 @@ package final class EtcdClient: Sendable {
         within patience: Duration = EtcdClient.patience
     ) async throws(EtcdFault) -> Answer {
         let body = encoded(question)
-        return try await trying { (member) throws(EtcdFault) in
+        return try await trying(path) { (member) throws(EtcdFault) in
             let content = try await self.answer(of: member, path, body, within: patience)
             do {
                 return try JSONDecoder().decode(answer, from: Data(content.array))
@@ -141,13 +155,14 @@ package final class EtcdClient: Sendable {
         _ question: some Encodable
     ) async throws(EtcdFault) -> EtcdLines {
         let body = encoded(question)
-        return try await trying { (member) throws(EtcdFault) in
+        return try await trying(path) { (member) throws(EtcdFault) in
             let response = try await self.response(of: member, path, body, until: nil)
             return EtcdLines(response.body, of: member)
         }
     }
 
     private func trying<Answer: Sendable>(
+        _ path: String,
         _ ask: (Origin) async throws(EtcdFault) -> Answer
     ) async throws(EtcdFault) -> Answer {
         let first = state.withLock { $0.preferred }
@@ -157,7 +172,8 @@ package final class EtcdClient: Sendable {
             do throws(EtcdFault) {
                 let answer = try await asking(members[index], ask)
                 state.withLock { $0.preferred = index }
-                noteSuccess()
+                let writes = path == "kv/txn" || path == "lease/grant"
+                noteSuccess { $0.kind != .foreign && ($0.kind != .full || writes) }
                 return answer
             } catch {
                 last = error

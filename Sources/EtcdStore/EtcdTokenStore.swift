@@ -196,10 +196,13 @@ package final class EtcdTokenStore: TokenStoring {
 
     private func decode(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
         guard let found, let value = found.value else { return nil }
+        let name = name(of: found.key)
         do {
-            return try TokenRecord(sealed: Array(value), for: name(of: found.key), by: seal)
+            let record = try TokenRecord(sealed: Array(value), for: name, by: seal)
+            client.noteSuccess { $0.kind == .foreign && $0.detail.hasPrefix("\(name): ") }
+            return record
         } catch {
-            let fault = EtcdFault(.foreign, "\(name(of: found.key)): \(error)")
+            let fault = EtcdFault(.foreign, "\(name): \(error)")
             client.note(fault)
             throw fault.storeError
         }

@@ -45,7 +45,7 @@ struct Netproxy: AsyncParsableCommand {
             TailCommand.self,
             StatusCommand.self,
             WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
-            LoginCommand.self, LogoutCommand.self,
+            LoginCommand.self, LogoutCommand.self, StateCommand.self,
             VersionCommand.self,
         ]
     )

@@ -157,7 +157,7 @@ enum SignInSession {
                 say: { StandardOutput.tell($0) }
             )
             defer { signIn.close() }
-            try await work(signIn)
+            try await signIn.settling { try await work(signIn) }
         } catch let error as SignIn.Failure {
             try StandardError.fail("\(error)")
         }

@@ -96,7 +96,7 @@ package final class DaemonHarness: Sendable {
         self.loops = loops
         var setup = DaemonSetup(
             report: { line in reported.value.withLock { $0.append(line) } },
-            readConfiguration: { DaemonHarness.load(source.value.withLock { $0 }) }
+            readConfiguration: { DaemonHarness.load(source.value.withLock { $0 }, in: directory) }
         )
         setup.environment = ["NOTIFY_SOCKET": "\(directory)/manager"]
         setup.inherited = InheritedSockets(descriptors: inherited)
@@ -106,7 +106,7 @@ package final class DaemonHarness: Sendable {
             loops.value.withLock { $0.append(loop) }
             return loop
         }
-        daemon = Daemon(try DaemonHarness.load(text).get(), setup)
+        daemon = Daemon(try DaemonHarness.load(text, in: directory).get(), setup)
         do {
             try await daemon.start(handlesSignals: false)
         } catch {
@@ -138,8 +138,16 @@ package final class DaemonHarness: Sendable {
             """
     }
 
-    private static func load(_ text: String) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        ConfigurationLoader.load(text: text, file: "story.yaml", environment: [:])
+    private static func load(
+        _ text: String,
+        in directory: String
+    ) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        // What stays on the machine if the state is elsewhere.
+        ConfigurationLoader.load(
+            text: text,
+            file: "story.yaml",
+            environment: ["STATE_DIRECTORY": "\(directory)/state"]
+        )
     }
 
     // MARK: - Acting
@@ -171,7 +179,7 @@ package final class DaemonHarness: Sendable {
 
     /// The current configuration, for commands that work without the daemon.
     package func configuration() throws -> ProxyConfiguration {
-        try DaemonHarness.load(source.value.withLock { $0 }).get()
+        try DaemonHarness.load(source.value.withLock { $0 }, in: directory).get()
     }
 
     /// Reloads with another configuration, as after SIGHUP; returns the lines of the answer.

@@ -258,4 +258,18 @@ public struct FileTokenStore: TokenStoring {
         error.isSymbolicLink
             ? "\(error.path ?? path) is a symbolic link" : error.description
     }
+
+    /// The families that have a file in a directory, in order; none without the directory.
+    ///
+    /// - Throws: `TokenStoreError.unavailable`.
+    package static func families(in directory: String) throws(TokenStoreError) -> [String] {
+        do {
+            return try FileSystem.names(in: directory).filter { $0.hasSuffix(".json") }
+                .compactMap { FamilyName.family(named: String($0.dropLast(".json".count))) }
+                .sorted()
+        } catch {
+            if error.isMissing { return [] }
+            throw .unavailable(error.description)
+        }
+    }
 }

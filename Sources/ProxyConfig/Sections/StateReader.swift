@@ -15,7 +15,10 @@ struct StateReader {
         guard isShared else { return nil }
         let state = root.section(.state, StateKey.self)
         guard !state.lacks(.etcd) else {
-            state.require(.etcd, "required, in place of the path of a directory")
+            // An unknown key has been reported, with the one that is expected.
+            if root[.state]?.entries?.isEmpty == true {
+                state.require(.etcd, "required, in place of the path of a directory")
+            }
             return nil
         }
         let etcd = state.section(.etcd, EtcdKey.self)

@@ -15,7 +15,7 @@ extension DaemonStatus {
         if logLinesDropped > 0 {
             head.append("\(DaemonStatus.count(logLinesDropped, "log line")) dropped")
         }
-        return [head.joined(separator: ", ")] + refusalLines
+        return [head.joined(separator: ", ")] + refusalLines + (store?.lines ?? [])
             + (identities ?? []).flatMap(\.lines) + channels.flatMap(\.lines)
             + unclaimedLines
     }
@@ -61,6 +61,13 @@ extension DaemonStatus {
     /// A number and its noun: `1 channel`, `2 channels`.
     package static func count(_ number: Int, _ noun: String) -> String {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}
+
+extension DaemonStatus.Store {
+    fileprivate var lines: [String] {
+        guard let fault, let detail else { return [] }
+        return ["state in \(kind): \(fault)", "  fault    \(detail)"]
     }
 }
 

@@ -152,6 +152,18 @@ package struct DaemonStatus: Sendable, Codable {
         package var descriptorLimit: Int
     }
 
+    /// The store of tokens that machines share.
+    package struct Store: Sendable, Codable {
+        /// Which: `etcd`.
+        package var kind: String
+        /// The kind of the last fault, until what it prevented works again.
+        package var fault: String?
+        /// What is wrong.
+        package var detail: String?
+        /// How often each kind of fault was met.
+        package var faults: [String: Int]
+    }
+
     /// The configuration in force, and the last reload that was refused.
     package struct Configuration: Sendable, Codable {
         /// Its file.
@@ -186,6 +198,8 @@ package struct DaemonStatus: Sendable, Codable {
     package var process: Process?
     /// Exchanges that no channel claimed, by class of status: refused, forwarded, tunnelled.
     package var unclaimed: [String: Int]?
+    /// The store of tokens, where other machines use it too.
+    package var store: Store?
     /// The credentials that channels share.
     package var identities: [Identity]?
     /// In the order of the configuration.

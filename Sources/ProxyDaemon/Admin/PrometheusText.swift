@@ -27,6 +27,7 @@ struct PrometheusText {
         page.writeTraffic()
         page.writeUpstreams()
         page.writeTokens()
+        page.writeStore()
         page.writeProcess()
         return page.text
     }
@@ -141,6 +142,21 @@ struct PrometheusText {
             "netproxy_upstream_waiting_requests",
             "Requests that wait for a connection."
         ) { Double($0.pool.queued) }
+    }
+
+    private mutating func writeStore() {
+        guard let store = status.store else { return }
+        write(
+            .gauge,
+            "netproxy_state_up",
+            "0 while the shared store of tokens does not serve.",
+            store.fault == nil ? 1 : 0
+        )
+        let name = "netproxy_state_faults_total"
+        begin(.counter, name, "Faults of the shared store of tokens.")
+        for (kind, count) in store.faults.sorted(by: { $0.key < $1.key }) {
+            sample(name, [("fault", kind)], Double(count))
+        }
     }
 
     private mutating func writeTokens() {

@@ -1,3 +1,4 @@
+import EtcdStore
 import EventIO
 import NetworkCore
 import OAuth
@@ -111,6 +112,19 @@ extension StatusCollector {
             advice: credential.needsSignIn(status) ? credential.signIn : nil,
             renewals: requests?.renewals,
             failures: requests?.failures
+        )
+    }
+}
+
+extension DaemonStatus.Store {
+    /// How etcd serves.
+    init(_ standing: EtcdClient.Standing) {
+        let counts = EtcdFault.Kind.allCases.map { ($0.rawValue, standing.counts[$0] ?? 0) }
+        self.init(
+            kind: "etcd",
+            fault: standing.fault?.kind.rawValue,
+            detail: standing.fault?.detail,
+            faults: Dictionary(uniqueKeysWithValues: counts)
         )
     }
 }

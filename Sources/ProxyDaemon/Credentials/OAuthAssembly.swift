@@ -29,7 +29,7 @@ struct OAuthAssembly: Sendable {
         self.secrets = secrets
         self.loop = loop
         directory = configuration.state
-        state = try StatePlace(configuration, secrets: secrets, loop: loop)
+        state = try StatePlace(configuration, secrets: secrets, loop: loop, report: report)
         var options = UpstreamOptions()
         // A channel renews one token at a time, but many channels may ask one server, and those that
         // wait for a slow server must not delay the others. A request without a connection has

@@ -22,13 +22,15 @@ actor StatePlace {
     init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
-        loop: EventLoop
+        loop: EventLoop,
+        report: @escaping OperatorReport = { _ in }
     ) throws {
         directory = configuration.state
         references = configuration.stateKeys
         self.secrets = secrets
         etcd = try configuration.etcd.map { settings in
-            (try EtcdClient(settings, secrets: secrets, loop: loop), settings.prefix)
+            let client = try EtcdClient(settings, secrets: secrets, loop: loop, report: report)
+            return (client, settings.prefix)
         }
     }
 
@@ -37,6 +39,17 @@ actor StatePlace {
 
     /// Returns when what was begun has ended, such as the release of a lock.
     nonisolated func settle() async { await etcd?.client.settle() }
+
+    /// Does some work, and waits until the locks are released that it has held.
+    nonisolated func settling(_ work: () async throws -> Void) async throws {
+        do {
+            try await work()
+        } catch {
+            await settle()
+            throw error
+        }
+        await settle()
+    }
 
     /// The store of a credential's tokens.
     ///
@@ -53,6 +66,14 @@ actor StatePlace {
     func store(ofFamily family: String) async throws -> any TokenStoring {
         if let state = try await state() { return state.store(of: family) }
         return FileTokenStore(directory: directory, family: family, seal: try await seal())
+    }
+
+    /// The families that have tokens, in order.
+    func families() async throws -> [String] {
+        guard let state = try await state() else {
+            return try FileTokenStore.families(in: directory)
+        }
+        return try await state.families()
     }
 
     private func state() async throws -> EtcdState? {
@@ -99,7 +120,8 @@ extension EtcdClient {
     fileprivate convenience init(
         _ settings: EtcdSettings,
         secrets: SecretReader,
-        loop: EventLoop
+        loop: EventLoop,
+        report: @escaping OperatorReport
     ) throws {
         var options = UpstreamOptions()
         options.connections = 512
@@ -122,7 +144,10 @@ extension EtcdClient {
         self.init(
             settings.endpoints,
             over: OwnRequests(over: try PooledTransport(options: options, on: loop)),
-            as: login
+            as: login,
+            onChange: { fault in
+                report("state: \(fault.map(\.description) ?? "etcd serves again")")
+            }
         )
     }
 }

@@ -271,6 +271,7 @@ package actor Daemon {
         await workers.cut()
         // Even if the drain is used up: a response on its way may hold the only refresh token.
         await finishRenewals(until: max(limit, SystemClock().now + Daemon.renewalTime))
+        await assembly?.oauthClients.state.settle()
         secretRenewal?.cancel()
         // A reload under way uses the loops; it ends early.
         reloading?.cancel()
@@ -328,6 +329,7 @@ package actor Daemon {
             configuration: inForce.status,
             process: await collector.process(startedAt: startedAt),
             unclaimed: figures.unclaimed.statuses,
+            store: assembly?.oauthClients.state.standing.map(DaemonStatus.Store.init),
             identities: await collector.identities(channels.channels),
             channels: await collector.channels(channels.channels)
         )

@@ -147,6 +147,11 @@ package struct SignIn: Sendable {
     /// Ends the background work; call nothing else after it.
     package func close() { loop.stop() }
 
+    /// Does some work, and waits until the store's locks are released.
+    package func settling(_ work: () async throws -> Void) async throws {
+        try await assembly.state.settling(work)
+    }
+
     /// Refuses a sign-in that is not needed, or whose tokens could not be stored.
     func prepare() async throws {
         switch settings.grant {
