@@ -35,6 +35,8 @@ package final class EtcdClient: Sendable {
     private static let limit = 8 << 20
 
     let clock: any NetworkClock
+    /// The members' time of day: machines whose own clocks differ agree on it.
+    let serverClock: ServerClock
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
@@ -46,6 +48,10 @@ package final class EtcdClient: Sendable {
         var preferred = 0
         var token: Secret?
         var standing = Standing()
+        /// The highest revision that an answer was about.
+        var revision: Int64 = 0
+        /// Counts how often the database was an earlier one than before.
+        var epoch = 0
         /// What was begun and is not waited for.
         var pending: [Int: Task<Void, Never>] = [:]
         var nextID = 0
@@ -71,10 +77,14 @@ package final class EtcdClient: Sendable {
         self.transport = transport
         self.login = login
         self.clock = clock
+        serverClock = ServerClock(clock: clock)
         self.onChange = onChange
         // Machines that start at once spread over the members.
         state.withLock { $0.preferred = .random(in: 0..<members.count) }
     }
+
+    /// Which database it is: another one after it was made anew, or restored from a snapshot.
+    var epoch: Int { state.withLock { $0.epoch } }
 
     /// How etcd serves now.
     package var standing: Standing { state.withLock { $0.standing } }
@@ -138,11 +148,29 @@ package final class EtcdClient: Sendable {
     ) async throws(EtcdFault) -> Answer {
         let body = encoded(question)
         return try await trying(path) { (member) throws(EtcdFault) in
+            let known = self.state.withLock { $0.revision }
             let content = try await self.answer(of: member, path, body, within: patience)
             do {
-                return try JSONDecoder().decode(answer, from: Data(content.array))
+                let answer = try JSONDecoder().decode(answer, from: Data(content.array))
+                if let revised = answer as? any EtcdRevised {
+                    self.note(revised.revision, after: known)
+                }
+                return answer
             } catch {
                 throw EtcdFault(.unexpected, "\(member) answers something else than etcd does")
+            }
+        }
+    }
+
+    /// Learns the revision of an answer; one below what was known when it was asked for is that of an
+    /// earlier database, since etcd's answers are linearizable.
+    private func note(_ revision: Int64, after known: Int64) {
+        state.withLock { state in
+            if revision < known, revision < state.revision {
+                state.epoch += 1
+                state.revision = revision
+            } else {
+                state.revision = max(state.revision, revision)
             }
         }
     }
@@ -268,6 +296,7 @@ package final class EtcdClient: Sendable {
         } catch {
             throw EtcdFault(error, from: member)
         }
+        serverClock.learn(from: response.headers)
         guard response.status != 200 else { return response }
         let content: ByteSlice
         do {
@@ -282,15 +311,31 @@ package final class EtcdClient: Sendable {
         } catch let fault as EtcdFault {
             throw fault
         } catch {
-            let advice =
-                response.status == 404
-                ? ": its JSON gateway is needed, which etcd has had at /v3 since 3.4" : ""
-            throw EtcdFault(.unexpected, "\(member) answers \(response.status)\(advice)")
+            throw EtcdFault(response.status, content, from: member)
         }
     }
 }
 
 extension EtcdFault {
+    /// A refusal in other words than the gateway's own.
+    init(_ status: HTTPStatus, _ content: ByteSlice, from origin: Origin) {
+        let text = String(decoding: content.prefix(500).array, as: UTF8.self)
+        let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+        let words = ServerWords.clean(line, secrets: []).map { " (\($0))" } ?? ""
+        if text.contains("CommonName") {
+            self.init(
+                .denied,
+                "\(origin) answers \(status)\(words): with users enabled, its gateway takes no client "
+                    + "certificate that has a common name; issue one without"
+            )
+        } else {
+            let advice =
+                status == 404
+                ? ": its JSON gateway is needed, which etcd has had at /v3 since 3.4" : ""
+            self.init(.unexpected, "\(origin) answers \(status)\(words)\(advice)")
+        }
+    }
+
     /// A refusal of the gateway.
     init(_ refusal: EtcdRefusal, from origin: Origin) {
         self.init(

@@ -63,6 +63,11 @@ extension EtcdFault {
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
             self.init(.slow, "\(origin) does not answer in time (\(words))")
+        case .connectionTerminated where origin.scheme == .https:
+            self.init(
+                .unreachable,
+                "\(origin) ends connections (\(words)); it may not trust client_certificate"
+            )
         default:
             self.init(.unreachable, "\(origin) cannot be reached (\(words))")
         }

@@ -39,13 +39,22 @@ struct EtcdHeader: Sendable, Decodable {
     var revision: EtcdNumber?
 }
 
+/// An answer about the database at one revision, which no later question is answered below of.
+protocol EtcdRevised {
+    var header: EtcdHeader? { get }
+}
+
+extension EtcdRevised {
+    var revision: Int64 { header?.revision?.value ?? 0 }
+}
+
 /// Asks for one key, or for all from it up to `range_end`.
 struct EtcdRange: Sendable, Encodable {
     var key: Data
     var range_end: Data?
 }
 
-struct EtcdRangeAnswer: Sendable, Decodable {
+struct EtcdRangeAnswer: Sendable, Decodable, EtcdRevised {
     var header: EtcdHeader?
     var kvs: [EtcdKeyValue]?
 }
@@ -100,7 +109,7 @@ struct EtcdTransaction: Encodable {
     var failure: [EtcdStep]
 }
 
-struct EtcdTransactionAnswer: Sendable, Decodable {
+struct EtcdTransactionAnswer: Sendable, Decodable, EtcdRevised {
     struct Step: Sendable, Decodable {
         var response_range: EtcdRangeAnswer?
     }
@@ -108,8 +117,6 @@ struct EtcdTransactionAnswer: Sendable, Decodable {
     var header: EtcdHeader?
     var succeeded: Bool?
     var responses: [Step]?
-
-    var revision: Int64 { header?.revision?.value ?? 0 }
 
     /// What was read of a key; `nil` if it does not exist.
     func read(_ key: Data) -> EtcdKeyValue? {

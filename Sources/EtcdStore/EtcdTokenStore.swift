@@ -8,7 +8,8 @@ import Synchronization
 /// `PREFIX/FAMILY/record` holds the sealed record, `PREFIX/FAMILY/lock` exists while a machine renews. Every
 /// write is a transaction on the revision that created the lock and on the revision of the record, so a
 /// holder that was stopped or cut off for longer than its lease never overwrites a newer token. A watch
-/// brings what others have stored.
+/// brings what others have stored. Times are stored by the members' clocks, so that a machine whose own clock
+/// is wrong neither throws good tokens away nor keeps bad ones.
 package final class EtcdTokenStore: TokenStoring {
     /// How long a wait for the lock relies on the watch before it looks for itself.
     private static let reliance = (watched: Duration.seconds(5), blind: Duration.seconds(1))
@@ -18,6 +19,8 @@ package final class EtcdTokenStore: TokenStoring {
         var written: Int64 = 0
         /// The record's own count.
         var revision = 0
+        /// Which database it was.
+        var epoch = 0
     }
 
     private struct State {
@@ -39,6 +42,16 @@ package final class EtcdTokenStore: TokenStoring {
 
     /// Yes: many machines use it.
     package var isShared: Bool { true }
+
+    /// Whether a missing record is a sign-out: not in a database that is new, or was restored.
+    package func remembersSignOut() async -> Bool { !isAnotherDatabase }
+
+    /// Whether the database is an earlier one than that of the record which was last seen: what is in
+    /// memory is newer than what is stored.
+    private var isAnotherDatabase: Bool {
+        let epoch = client.epoch
+        return state.withLock { $0.seen.map { $0.epoch != epoch } ?? false }
+    }
 
     // MARK: - The lock
 
@@ -160,7 +173,11 @@ package final class EtcdTokenStore: TokenStoring {
 
     private func grant(_ held: HeldLock) -> TokenStoreLock {
         state.withLock { $0.held = held }
-        return TokenStoreLock(holds: { held.isHeld }, onRelease: { held.release() })
+        return TokenStoreLock(
+            isNew: isAnotherDatabase,
+            holds: { held.isHeld },
+            onRelease: { held.release() }
+        )
     }
 
     private var lockName: String { String(decoding: keys.lock, as: UTF8.self) }
@@ -186,21 +203,32 @@ package final class EtcdTokenStore: TokenStoring {
         }
     }
 
-    /// Remembers what was found, and decodes it.
+    /// Remembers what was found, and decodes it; what an earlier database has counts as nothing, until
+    /// something is written to it.
     private func see(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
-        let record = try decode(found)
+        let isEarlier = isAnotherDatabase
+        let record = isEarlier ? nil : try decode(found)
         let written = found?.mod_revision?.value ?? 0
-        state.withLock { $0.seen = Seen(written: written, revision: record?.revision ?? 0) }
+        state.withLock { state in
+            let epoch = isEarlier ? state.seen?.epoch : nil
+            state.seen = Seen(
+                written: written,
+                revision: record?.revision ?? 0,
+                epoch: epoch ?? client.epoch
+            )
+        }
         return record
     }
 
     private func decode(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
-        guard let found, let value = found.value else { return nil }
+        guard let found else { return nil }
+        // What is empty is left out of JSON, and is no record either.
+        let value = found.value ?? Data()
         let name = name(of: found.key)
         do {
             let record = try TokenRecord(sealed: Array(value), for: name, by: seal)
             client.noteSuccess { $0.kind == .foreign && $0.detail.hasPrefix("\(name): ") }
-            return record
+            return record.moved(by: .zero - client.serverClock.offset)
         } catch {
             let fault = EtcdFault(.foreign, "\(name): \(error)")
             client.note(fault)
@@ -227,13 +255,24 @@ package final class EtcdTokenStore: TokenStoring {
     ///   serve, or another machine has the lock.
     package func save(_ record: TokenRecord, replacing revision: Int) async throws {
         let seen = try expected(revision)
-        let value = Data(try record.sealed(for: name(of: keys.record), by: seal))
+        // By the members' clocks: another machine's own may be wrong.
+        let stored = record.moved(by: client.serverClock.offset)
+        let value = Data(try stored.sealed(for: name(of: keys.record), by: seal))
         let written = try await write(
             .put(keys.record, value),
             over: seen,
             isDone: { $0?.value == value }
         )
-        state.withLock { $0.seen = Seen(written: written, revision: record.revision) }
+        note(Seen(written: written, revision: record.revision, epoch: client.epoch), value)
+    }
+
+    /// Remembers what was written, before the watch tells of it.
+    private func note(_ seen: Seen, _ value: Data?) {
+        state.withLock { $0.seen = seen }
+        let record = value.map { value in
+            EtcdKeyValue(key: keys.record, value: value, mod_revision: EtcdNumber(seen.written))
+        }
+        watch.note(written: record, at: seen.written)
     }
 
     /// Removes the record, under the same conditions.
@@ -241,8 +280,9 @@ package final class EtcdTokenStore: TokenStoring {
     /// - Throws: as `save`.
     package func remove(revision: Int) async throws {
         let seen = try expected(revision)
-        _ = try await write(.delete(keys.record), over: seen, isDone: { $0 == nil })
-        state.withLock { $0.seen = Seen() }
+        let removed = try await write(.delete(keys.record), over: seen, isDone: { $0 == nil })
+        watch.note(written: nil, at: removed)
+        state.withLock { $0.seen = Seen(epoch: client.epoch) }
     }
 
     private func expected(_ revision: Int) throws(TokenStoreError) -> Seen {
@@ -320,6 +360,8 @@ package final class EtcdTokenStore: TokenStoring {
                     guard let view, view.isNews(after: before) else { continue }
                     before = view
                     guard let self else { return }
+                    // What is in memory is newer, and is stored with the next renewal.
+                    if isAnotherDatabase { continue }
                     do throws(TokenStoreError) {
                         let record = try decode(view.record)
                         if record?.intent == nil || view.lock == nil { continuation.yield(record) }

@@ -6,11 +6,30 @@ import Synchronization
 ///
 /// All stores of a family in this process share it, so that there is one stream for each family.
 final class FamilyWatch: Sendable {
-    /// The two keys of a family, at one revision of the database.
-    struct View: Sendable, Equatable {
+    /// A key at the last revision of the database that is known of it.
+    struct Slot: Sendable, Equatable {
         var revision: Int64
-        var record: EtcdKeyValue?
-        var lock: EtcdKeyValue?
+        var value: EtcdKeyValue?
+
+        /// Takes another state of the key, unless it is an older one.
+        mutating func take(_ value: EtcdKeyValue?, at revision: Int64) {
+            guard revision >= self.revision else { return }
+            self = Slot(revision: revision, value: value)
+        }
+    }
+
+    /// The two keys of a family.
+    struct View: Sendable, Equatable {
+        var recordSlot: Slot
+        var lockSlot: Slot
+
+        init(record: EtcdKeyValue?, lock: EtcdKeyValue?, at revision: Int64) {
+            recordSlot = Slot(revision: revision, value: record)
+            lockSlot = Slot(revision: revision, value: lock)
+        }
+
+        var record: EtcdKeyValue? { recordSlot.value }
+        var lock: EtcdKeyValue? { lockSlot.value }
     }
 
     /// The keys of a family.
@@ -141,13 +160,17 @@ final class FamilyWatch: Sendable {
 
     // MARK: - What is there
 
-    /// Takes note of what an answer has shown at a revision, if that is newer; does nothing while no watch
-    /// is up.
+    /// Takes note of what an answer has shown of both keys at a revision; does nothing while no watch is up.
     func note(record: EtcdKeyValue?, lock: EtcdKeyValue?, at revision: Int64) {
         update { view in
-            guard let known = view, known.revision < revision else { return }
-            view = View(revision: revision, record: record, lock: lock)
+            view?.recordSlot.take(record, at: revision)
+            view?.lockSlot.take(lock, at: revision)
         }
+    }
+
+    /// Takes note of a record that was written, or removed, at a revision.
+    func note(written record: EtcdKeyValue?, at revision: Int64) {
+        update { $0?.recordSlot.take(record, at: revision) }
     }
 
     private func lose() { update { $0 = nil } }
@@ -177,9 +200,9 @@ final class FamilyWatch: Sendable {
             let values = found.kvs ?? []
             update { view in
                 view = View(
-                    revision: revision,
                     record: values.first { $0.key == keys.record },
-                    lock: values.first { $0.key == keys.lock }
+                    lock: values.first { $0.key == keys.lock },
+                    at: revision
                 )
             }
             try await follow(from: revision + 1)
@@ -223,17 +246,12 @@ final class FamilyWatch: Sendable {
     private func apply(_ answer: EtcdWatchAnswer) {
         guard let events = answer.events, !events.isEmpty else { return }
         update { view in
-            guard var next = view else { return }
             for event in events {
                 let revision = event.kv.mod_revision?.value ?? 0
-                // An answer of ours may have shown it before.
-                guard revision > next.revision else { continue }
                 let value = event.isDeletion ? nil : event.kv
-                if event.kv.key == keys.record { next.record = value }
-                if event.kv.key == keys.lock { next.lock = value }
+                if event.kv.key == keys.record { view?.recordSlot.take(value, at: revision) }
+                if event.kv.key == keys.lock { view?.lockSlot.take(value, at: revision) }
             }
-            next.revision = max(next.revision, answer.header?.revision?.value ?? 0)
-            view = next
         }
     }
 }

@@ -43,6 +43,9 @@ import Testing
         #expect(state.standing.counts == [kind: 1])
         fleet.etcd.fail(nil)
         #expect(await self.words(of: state) == "none")
+        // That something can be read does not show that something can be written.
+        #expect((state.standing.fault == nil) == (kind != .full))
+        _ = try await fleet.lock(state.store(of: "orders"))
         #expect(state.standing.fault == nil)
         #expect(state.standing.counts == [kind: 1])
     }

@@ -39,6 +39,7 @@ final class EtcdModel: HTTPTransport {
         /// What has happened, for watches that begin with the past.
         var history: [(revision: Int, key: String, line: String)] = []
         var tokens: Set<String>?
+        var date: String?
         /// What is done after so many more requests for a path.
         var hooks: [String: (count: Int, body: @Sendable () -> Void)] = [:]
     }
@@ -56,6 +57,12 @@ final class EtcdModel: HTTPTransport {
     var members: [Origin] { state.withLock { $0.requests.map(\.origin) } }
     var values: [String: Value] { state.withLock { $0.values } }
     var watcherCount: Int { state.withLock { $0.watchers.count } }
+
+    /// The `Date` of the answers.
+    var date: String? {
+        get { state.withLock { $0.date } }
+        set { state.withLock { $0.date = newValue } }
+    }
 
     /// What happens to the next requests for a path, in order.
     func script(_ path: String, _ mishaps: Mishap...) {
@@ -84,6 +91,21 @@ final class EtcdModel: HTTPTransport {
     }
 
     func remove(_ key: String) { state.withLock { $0.remove(key) } }
+
+    /// What there is now, with its revision.
+    func snapshot() -> (values: [String: Value], revision: Int) {
+        state.withLock { ($0.values, $0.revision) }
+    }
+
+    /// Begins again with a snapshot, or with nothing; all watches end.
+    func restore(_ snapshot: (values: [String: Value], revision: Int)?) {
+        state.withLock { state in
+            state.values = (snapshot?.values ?? [:]).filter { $0.value.lease == nil }
+            state.revision = snapshot?.revision ?? 1
+            state.history = []
+        }
+        breakWatches()
+    }
 
     /// Ends the leases that are over.
     func expire() { state.withLock { $0.expire(at: clock.now) } }
@@ -137,7 +159,9 @@ final class EtcdModel: HTTPTransport {
             return hook.count == 1 ? hook.body : nil
         }
         hook?()
-        return Response(status: 200, body: .bytes(ByteSlice(text)))
+        var response = Response(status: 200, body: .bytes(ByteSlice(text)))
+        if let date { response.headers.append(.date, validated: date) }
+        return response
     }
 
     private static func refusal(_ code: Int, _ message: String) -> Response {

@@ -1,6 +1,7 @@
 import EtcdStore
 import FoundationEssentials
 import NetworkCore
+import NetworkTesting
 import OAuth
 import TestSupport
 import Testing
@@ -214,6 +215,30 @@ import Testing
         fleet.etcd.script("kv/txn", .lostAnswer)
         try await store.remove(revision: 1)
         #expect(try await fleet.store("b").load() == nil)
+    }
+
+    // MARK: - Clocks
+
+    @Test func `machines whose clocks differ agree on how old a token is`() async throws {
+        let slow = ManualClock(wall: 1_800_000_000 - 3600)
+        // What the clock of the fleet shows.
+        fleet.etcd.date = "Fri, 15 Jan 2027 08:00:00 GMT"
+        let (one, other) = (
+            try fleet.store("a"), try fleet.state("b", clock: slow).store(of: "orders")
+        )
+        var record = Fleet.record("first")
+        record.accessTokens["key"] = TokenRecord.AccessToken(
+            value: Secret("access"),
+            issuedAt: fleet.clock.wallNow,
+            expiresAt: fleet.clock.wallNow + .seconds(60),
+            scope: nil
+        )
+        try await fleet.put(record, by: one)
+        let found = try #require(try await other.load()?.accessTokens["key"])
+        #expect(found.issuedAt == slow.wallNow)
+        #expect(found.expiresAt == slow.wallNow + .seconds(60))
+        let own = try #require(try await one.load()?.accessTokens["key"])
+        #expect(own.issuedAt == fleet.clock.wallNow)
     }
 
     // MARK: - News

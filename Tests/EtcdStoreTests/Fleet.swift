@@ -26,13 +26,14 @@ final class Fleet: Sendable {
         members: [String] = ["one"],
         login: EtcdClient.Login? = nil,
         key: Secret = Fleet.key,
-        earlier: [Secret] = []
+        earlier: [Secret] = [],
+        clock: ManualClock? = nil
     ) throws -> EtcdState {
         let client = EtcdClient(
             members.map { Origin(scheme: .https, host: $0, port: 2379) },
             over: etcd,
             as: login,
-            clock: clock
+            clock: clock ?? self.clock
         )
         clients.withLock { $0.append(client) }
         return EtcdState(

@@ -1,11 +1,18 @@
 """What README and guide tell people to type, typed: the blocks are taken from the files and run."""
 
+import base64
+import json
 import os
 import re
 import shutil
 import subprocess
 
+from endpoint import Endpoint
+from etcd import Cluster
+from fleet import grant_of
 from harness import Skipped, case, check, clean_environment, equal
+from machines import Machine
+from namespaces import Network
 from proxy import Netproxy
 from traffic import curl
 from world import HERE
@@ -152,3 +159,67 @@ def readme_exec_as_api_key(world):
         os.chmod(agent, 0o755)
         equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
         equal(proxy.exchange("llm", "/v1/42")["status"], 200, "status in the log")
+
+
+class GuideMachine(Machine):
+    """A machine with the configuration of the guide's page on fleets."""
+
+    def __init__(self, world, endpoint, cluster, key, place):
+        super().__init__(world, endpoint, cluster, key, place=place)
+        text = block("yaml", "state_key: file:/etc/netproxy/state.key\nstate:",
+                     f"{GUIDE}/Fleet.md")
+        grant = "{ grant: authorization_code, issuer: https://login.example.com, client_id: app }"
+        # The servers of the example are somewhere else, and the user has signed in before.
+        for old, new in (("/etc/netproxy/state.key", key),
+                         ("http://10.9.0.1:2379", cluster.endpoints[0]),
+                         (grant, json.dumps(grant_of(endpoint, world))),
+                         ("https://api.example.com", endpoint.base + "/api")):
+            check(old in text, f"the guide's example has no {old}")
+            text = text.replace(old, new)
+        lines = [line for line in text.splitlines() if line.strip()]
+        check(len(lines) <= 10, f"the guide's example has {len(lines)} lines, not ten")
+        own = {key: self.config[key] for key in ("listen", "admin", "log")}
+        self.text = json_lines(own) + text
+
+    def write_config(self, text=None):
+        super().write_config(text or self.text)
+
+
+def json_lines(keys):
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in keys.items())
+
+
+@case
+def fleet_example_brings_up_two_machines_on_one_identity(world):
+    """The guide's ten lines, on two machines (network namespaces) with an etcd on a third."""
+    key = world.secret_file(base64.b64encode(os.urandom(32)).decode())
+    with Network() as network, Endpoint(lifetime=60.0) as endpoint:
+        store, *places = (network.add() for _ in range(3))
+        with Cluster(world, tls=False, places=[store]) as cluster:
+            machines = []
+            for place in places:
+                endpoint.serve_on(place.listener(endpoint.port), place)
+                machines.append(GuideMachine(world, endpoint, cluster, key, place))
+            for machine in machines:
+                machine.start()
+            equal([status_in(machine) for machine in machines], [200, 200], "answers")
+            equal(endpoint.outcomes(), ["rotated"], "token requests")
+            renewed = machines[0].command("token", "work", "--refresh")
+            equal(renewed.returncode, 0, "exit status of a renewal")
+            # The machine that has not renewed uses the new token at once, or is refused.
+            with endpoint.lock:
+                for old in list(endpoint.access)[:-1]:
+                    del endpoint.access[old]
+            equal([status_in(machine) for machine in machines], [200, 200], "answers")
+            equal(endpoint.outcomes(), ["rotated", "rotated"], "token requests")
+            for machine in machines:
+                machine.__exit__(None, None, None)
+
+
+def status_in(machine):
+    """The status of a request by an app on the machine."""
+    with machine.place.socket() as link:
+        link.settimeout(20)
+        link.connect(("127.0.0.1", machine.port))
+        link.sendall(b"GET /orders/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return int(link.recv(4096).split()[1])

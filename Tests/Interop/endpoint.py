@@ -106,8 +106,8 @@ class Endpoint:
         return {ACCESS, REFRESH, CLIENT_SECRET}
 
     def outcomes(self, since=0):
-        """`rotated`, `repeated`, `reused`, `dead`, `issued`, `error` or `dropped`, one a request; an
-        answer that was lost has its `lost` behind the word for what was done."""
+        """`rotated`, `repeated`, `reused`, `dead`, `issued`, `error` or `dropped`, one a request;
+        an answer that was lost has its `lost` behind the word for what was done."""
         with self.lock:
             return [record["outcome"] for record in self.requests[since:]]
 
@@ -131,7 +131,7 @@ class Endpoint:
     def token(self, form, port=None, place=None):
         """One token request; returns (status, document). Raises Lost for no answer at all."""
         record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived",
-                  "port": port, "place": place}
+                  "audience": form.get("audience", ""), "port": port, "place": place}
         with self.lock:
             record["at"] = record["arrived"] = time.monotonic()
             self.requests.append(record)

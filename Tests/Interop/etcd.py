@@ -277,15 +277,16 @@ class Cluster:
     def move_leader(self):
         """Hands the leadership to another member that is up; returns that one."""
         old = self.leader()
-        heirs = [(each, self.status(each)) for each in self.members if each is not old and each.is_up]
-        heir, status = next((each, status) for each, status in heirs if status)
+        heirs = [each for each in self.members if each is not old and each.is_up]
+        heir, status = next((each, status) for each in heirs if (status := self.status(each)))
         self.call("maintenance/transfer-leadership",
                   {"targetID": status["header"]["member_id"]}, old)
         return heir
 
     def values(self, prefix):
         """Keys and raw values under a prefix."""
-        answer = self.call("kv/range", {"key": encoded(prefix), "range_end": encoded(end_of(prefix))})
+        answer = self.call("kv/range",
+                           {"key": encoded(prefix), "range_end": encoded(end_of(prefix))})
         return {decoded(pair["key"]).decode(): decoded(pair.get("value", ""))
                 for pair in answer.get("kvs", [])}
 

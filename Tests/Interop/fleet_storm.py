@@ -9,7 +9,8 @@ loses 5 % of its answers. A bounded client sends requests to all daemons. Meanwh
  - daemons are killed, many of them in the middle of a token request, and started again;
  - the daemon in the middle of a token request is stopped (SIGSTOP) past its lease of 5 s;
  - daemons are cut off from all members, and what they sent arrives late or never;
- - members are killed and started again, and cut off from the others, one at a time;
+ - members are killed and started again, stopped (SIGSTOP), and cut off from the others, one at a
+   time;
  - the leader changes;
  - one daemon's clock is an hour fast.
 
@@ -22,9 +23,10 @@ is gone, that the leader changes or that another daemon died with the lock excus
 these makes all others wait, for up to 6 s more; as a request waits for 15 s, no more than two of
 them come within 12 s, and none hits a daemon that settles what the one before has left.
 
-A refresh is one more than one per expiry when it comes less than 1.9 s after the one before;
-tokens live for 3 s and are due 2 s after they were asked for. It is a recovery, and not one too many,
-when the answer to the one before was lost, or its daemon was killed, stopped or cut off.
+A refresh is one more than one per expiry when it comes less than 1.9 s after the one before for
+the same audience; tokens live for 3 s and are due 2 s after they were asked for. It is a recovery,
+and not one too many, when the answer to the one before was lost, or its daemon was killed, stopped
+or cut off.
 
 Prints the counts. Exits 1 if a failure was avoidable, a spent refresh token was presented outside
 of the grace window, a refresh was one too many, the session is dead in the end, or a secret can be
@@ -39,13 +41,13 @@ import random
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from endpoint import Endpoint, expect_no_reuse
 from etcd import Cluster
 from fleet import Load
 from harness import Failure, Skipped, check, equal, eventually
-from machines import Machine, expect_nothing_readable, fake_clock, new_state_key
+from machines import Machine, can_shift_clocks, expect_nothing_readable, new_state_key
 from namespaces import Network
 from relay import Relays, owner_of
 from world import World
@@ -53,6 +55,7 @@ from world import World
 LIFETIME = 3.0
 GRACE = 30.0
 LOST_SHARE = 0.05
+HOUR = 3600
 # How long a daemon that was hurt may take to be well again.
 CONVALESCENCE = 5.0
 # A daemon that dies with the lock keeps it for 5 s, and each change of the leader adds 5 s to that.
@@ -138,7 +141,8 @@ class FleetStorm:
         self.delays = Delays()
         self.counts = dict.fromkeys(
             ("kills_of_daemons", "pauses_past_the_lease", "partitions_of_daemons",
-             "kills_of_members", "partitions_of_members", "leader_changes"), 0)
+             "kills_of_members", "pauses_of_members", "partitions_of_members",
+             "leader_changes"), 0)
         self.trace = []
         self.waiting = set()
         endpoint.on_arrival = self.on_arrival
@@ -181,7 +185,7 @@ class FleetStorm:
 
     async def delay_all(self, end):
         """Blows that the others feel: two at a time, and all kinds in turn."""
-        kinds = [self.isolate_leader, self.kill_leader, self.isolate_a_follower,
+        kinds = [self.stop_leader, self.isolate_leader, self.kill_leader, self.isolate_a_follower,
                  lambda: self.hurt_holder(self.cut), self.change_leader,
                  lambda: self.hurt_holder(self.kill), lambda: self.hurt_holder(self.stop)]
         turn, both = list(kinds), asyncio.Semaphore(2)
@@ -288,6 +292,17 @@ class FleetStorm:
             await self.delays.room(2)
             await self.isolate_member(await self.leader())
 
+    async def stop_leader(self):
+        """Its clients' connections live on, and are silent."""
+        async with self.members:
+            await self.delays.room(2)
+            member = await self.leader()
+            self.say(f"stops {member.name}", "pauses_of_members")
+            self.cluster.pause(member)
+            await asyncio.sleep(self.chance.uniform(2, 6))
+            self.cluster.resume(member)
+            await asyncio.to_thread(self.wait_for, member)
+
     async def isolate_a_follower(self):
         """When it is back, there is an election."""
         async with self.members:
@@ -320,8 +335,10 @@ class FleetStorm:
 def refreshes(records, excuses):
     """The refreshes beyond one per expiry: how many were recoveries, and when the others were."""
     spent = [each for each in records if each["outcome"].startswith("rotated")]
+    by_audience = [[each for each in spent if each["audience"] == audience]
+                   for audience in {each["audience"] for each in spent}]
     recoveries, extra = 0, []
-    for before, after in pairwise(spent):
+    for before, after in chain.from_iterable(map(pairwise, by_audience)):
         seconds = after["arrived"] - before["arrived"]
         if seconds >= SOONEST:
             continue
@@ -348,7 +365,7 @@ def daemons_and_members(world, endpoint, size, is_shared, namespaces, skewed, st
         place = network.add() if network else None
         if place:
             endpoint.serve_on(place.listener(endpoint.port), place)
-        clock = "+1h" if number < skewed and fake_clock() else None
+        clock = HOUR if number < skewed and can_shift_clocks() else 0
         daemons.append(Machine(world, endpoint, cluster, key, relays, place, clock,
                                is_shared=is_shared))
     for daemon in daemons:
@@ -388,7 +405,7 @@ def counted(seconds, seed, storm, records):
     load = storm.load
     return {
         "seconds": seconds, "seed": seed, "daemons": len(storm.daemons),
-        "clocks_an_hour_fast": sum(daemon.clock is not None for daemon in storm.daemons),
+        "clocks_an_hour_fast": sum(daemon.clock == HOUR for daemon in storm.daemons),
         "requests": load.total,
         "statuses": {str(status): count for status, count in load.statuses.items()},
         "in_flight_on_a_killed_daemon": load.in_flight_on_killed,

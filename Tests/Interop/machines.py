@@ -2,9 +2,9 @@
 
 import asyncio
 import base64
-import glob
 import os
 import re
+import shutil
 import signal
 import socket
 
@@ -12,6 +12,7 @@ from endpoint import ACCESS, CLIENT_SECRET, REFRESH
 from fleet import Mortal
 from harness import Child, Skipped, accepts, check, eventually
 from relay import Valve
+from world import HERE, run
 
 PREFIX = "/netproxy/"
 RECORD, LOCK = PREFIX + "orders/record", PREFIX + "orders/lock"
@@ -35,27 +36,30 @@ def state_in(cluster, **keys):
     return {"etcd": {**document, **keys}}
 
 
-def fake_clock():
-    """libfaketime; `None` if it is not installed (Debian: faketime)."""
-    return next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+def can_shift_clocks():
+    """Whether a program here can have a clock that is off."""
+    return shutil.which("clang") is not None
 
 
-def clock_off_by(shift):
-    """The environment of a program whose clock is off, such as by `+1h`; intervals stay right."""
-    if not fake_clock():
-        raise Skipped("libfaketime is not installed (Debian: faketime)")
-    return {"LD_PRELOAD": fake_clock(), "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "NO_FAKE_STAT": "1"}
+def clock_off_by(seconds, world):
+    """The environment of a program whose time of day is off; what it measures is right."""
+    if not can_shift_clocks():
+        raise Skipped("clang is not installed")
+    library = world.path("clock.so")
+    if not os.path.exists(library):
+        run(["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library,
+             os.path.join(HERE, "clock.c")])
+    return {"LD_PRELOAD": library, "CLOCK_SHIFT": str(seconds)}
 
 
 class Machine(Mortal):
     """A daemon with one sign-in in etcd.
 
     With `relays` it reaches each member through a relay of its own; with `place` it runs in a
-    network namespace. Both can be cut. With `clock`, such as `+1h`, its clock is off.
+    network namespace. Both can be cut. Its clock is fast by `clock` seconds.
     """
 
-    def __init__(self, world, endpoint, cluster, state_key, relays=None, place=None, clock=None,
+    def __init__(self, world, endpoint, cluster, state_key, relays=None, place=None, clock=0,
                  etcd=None, **keys):
         self.cluster, self.place, self.clock = cluster, place, clock
         self.valve = Valve(relays) if relays else None
@@ -67,36 +71,20 @@ class Machine(Mortal):
         super().__init__(world, endpoint, state=state_in(cluster, **(etcd or {})),
                          state_key=key_setting(state_key), workers=1, busy_poll="off", **keys)
 
+    def environment(self):
+        shift = clock_off_by(self.clock, self.world) if self.clock else {}
+        return super().environment() | shift
+
     def start(self):
         self.write_config()
         command = [self.world.netproxy, "run", "--config", self.config_path]
-        environment = self.environment()
-        if self.clock:
-            # libfaketime sets a variable when it is loaded, after which Swift does not find its
-            # arguments. The shell has it set before.
-            command = ["sh", "-c", 'exec "$@"', "sh", *command]
-            environment |= clock_off_by(self.clock)
         if self.place:
             command = [*self.place.prefix, *command]
-        self.child = Child(command, self.directory, "netproxy", environment)
+        self.child = Child(command, self.directory, "netproxy", self.environment())
         is_there = self.place.accepts if self.place else accepts
         eventually(lambda: not self.child.running() or is_there(self.port),
                    "the daemon listens", 20)
         check(self.child.running(), f"the daemon ended: {self.last_words()}")
-
-    def kill(self):
-        super().kill()
-        self.remove_clock()
-
-    def stop(self, seconds=12.0):
-        status = super().stop(seconds)
-        self.remove_clock()
-        return status
-
-    def remove_clock(self):
-        """Removes what libfaketime leaves in shared memory."""
-        for path in glob.glob(f"/dev/shm/*faketime_*_{self.child.pid}"):
-            os.remove(path)
 
     async def connect(self):
         if not self.place:

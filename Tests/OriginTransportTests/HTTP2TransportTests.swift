@@ -49,6 +49,19 @@ import Testing
         return try await text(of: transport, request, &context)
     }
 
+    @Test func `a connection that is reset at once fails its request at once`() async throws {
+        let origin = try await OriginServer.start { wire in try await wire.reset() }
+        let transport = try transport()
+        for _ in 0..<40 {
+            let started = ContinuousClock.now
+            var context = RequestContext(deadline: started + .seconds(60))
+            await #expect(throws: NetworkError.self) {
+                try await transport.send(request(origin), context: &context)
+            }
+            #expect(ContinuousClock.now - started < .seconds(30))
+        }
+    }
+
     @Test func `exchanges share one connection`() async throws {
         let origin = try await OriginServer.startHTTP2 { peer, message in
             try await peer.respond(to: message.stream, 200, [:], message.target)

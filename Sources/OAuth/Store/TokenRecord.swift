@@ -95,6 +95,23 @@ public struct TokenRecord: Sendable, Equatable {
         self.authority = authority
     }
 
+    /// The record with all its times of day later by a duration, for a clock that is ahead by that much.
+    package func moved(by offset: Duration) -> TokenRecord {
+        guard offset != .zero else { return self }
+        var record = self
+        record.refreshExpiresAt = refreshExpiresAt.map { $0 + offset }
+        record.accessTokens = accessTokens.mapValues { token in
+            var token = token
+            token.issuedAt = token.issuedAt + offset
+            token.expiresAt = token.expiresAt.map { $0 + offset }
+            token.refreshAt = token.refreshAt.map { $0 + offset }
+            return token
+        }
+        if let intent { record.intent?.startedAt = intent.startedAt + offset }
+        if let quarantine { record.quarantine?.since = quarantine.since + offset }
+        return record
+    }
+
     /// Decrypts and decodes a record.
     ///
     /// - Parameters:

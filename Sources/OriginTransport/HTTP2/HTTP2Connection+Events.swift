@@ -51,6 +51,7 @@ extension HTTP2Connection: HTTP2WireUser {
     }
 
     func ended(_ end: HTTP2WireEnd) {
+        self.end = end
         isLeaving = true
         loop.remove(self)
         if case .fault(.unresponsive) = end { owner.distrust(address) }
@@ -102,6 +103,14 @@ extension HTTP2Connection: HTTP2WireUser {
                 in: phase,
                 mayBeStale: served > 1 && !exchange.hasAnswered
             )
+        }
+    }
+
+    /// The error of a request for which the connection has ended too soon.
+    func unsent(because end: HTTP2WireEnd) -> NetworkError {
+        switch end {
+        case .fault(let fault): peer.error(fault, in: .connecting)
+        case .complete, .violation: refusal("ended the connection at once")
         }
     }
 

@@ -31,6 +31,8 @@ final class HTTP2Connection: TimerEntry {
     var isLeaving = false
     /// Since when a PING waits for its answer.
     var pinged: UInt64?
+    /// Why it has ended, which may be as soon as its first bytes are written.
+    var end: HTTP2WireEnd?
 
     init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any HTTP2ConnectionOwner) {
         self.peer = peer
@@ -116,6 +118,7 @@ final class HTTP2Connection: TimerEntry {
 
     /// Sends the head, and the content if it is here.
     private func begin(_ request: consuming Request) throws -> HTTP2Exchange {
+        if let end { throw HTTP2Refusal.unsent(unsent(because: end)) }
         let framing: BodyFraming
         var content: ByteSlice?
         switch request.body {

@@ -113,7 +113,8 @@ extension OriginPool {
                 return .http1(connection)
             }
             let connection = HTTP2Connection(socket, to: peer, of: self)
-            shared.add(connection)
+            // Its first write may have failed.
+            if connection.end == nil { shared.add(connection) }
             shared.allLookAgain()
             return .http2(connection)
         } catch {

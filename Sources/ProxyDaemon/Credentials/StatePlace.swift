@@ -141,9 +141,13 @@ extension EtcdClient {
                 }
             }
         }
+        let files = [options.authorities, options.certificate, options.certificateKey]
+        let transport = try RenewedTransport(of: files.compactMap { $0 }) { [options] in
+            try PooledTransport(options: options, on: loop)
+        }
         self.init(
             settings.endpoints,
-            over: OwnRequests(over: try PooledTransport(options: options, on: loop)),
+            over: OwnRequests(over: transport),
             as: login,
             onChange: { fault in
                 report("state: \(fault.map(\.description) ?? "etcd serves again")")
