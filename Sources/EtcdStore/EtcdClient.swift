@@ -31,6 +31,9 @@ package final class EtcdClient: Sendable {
 
     /// How long a member may take to answer.
     private static let patience = Duration.seconds(2)
+    /// How long no member is asked again after none has answered: the steps of one renewal do not wait for
+    /// the same members one after the other.
+    private static let rest = Duration.seconds(1)
     /// The longest answer that is read: 8 MiB.
     private static let limit = 8 << 20
 
@@ -48,10 +51,8 @@ package final class EtcdClient: Sendable {
         var preferred = 0
         var token: Secret?
         var standing = Standing()
-        /// The highest revision that an answer was about.
-        var revision: Int64 = 0
-        /// Counts how often the database was an earlier one than before.
-        var epoch = 0
+        /// Until when questions fail at once with the last fault: no member has answered.
+        var restEnd: ContinuousClock.Instant?
         /// What was begun and is not waited for.
         var pending: [Int: Task<Void, Never>] = [:]
         var nextID = 0
@@ -82,9 +83,6 @@ package final class EtcdClient: Sendable {
         // Machines that start at once spread over the members.
         state.withLock { $0.preferred = .random(in: 0..<members.count) }
     }
-
-    /// Which database it is: another one after it was made anew, or restored from a snapshot.
-    var epoch: Int { state.withLock { $0.epoch } }
 
     /// How etcd serves now.
     package var standing: Standing { state.withLock { $0.standing } }
@@ -148,29 +146,17 @@ package final class EtcdClient: Sendable {
     ) async throws(EtcdFault) -> Answer {
         let body = encoded(question)
         return try await trying(path) { (member) throws(EtcdFault) in
-            let known = self.state.withLock { $0.revision }
             let content = try await self.answer(of: member, path, body, within: patience)
             do {
                 let answer = try JSONDecoder().decode(answer, from: Data(content.array))
-                if let revised = answer as? any EtcdRevised {
-                    self.note(revised.revision, after: known)
+                if let revised = answer as? any EtcdRevised, revised.revision == 0 {
+                    throw EtcdFault(.unexpected, "\(member) answers without a revision")
                 }
                 return answer
+            } catch let fault as EtcdFault {
+                throw fault
             } catch {
                 throw EtcdFault(.unexpected, "\(member) answers something else than etcd does")
-            }
-        }
-    }
-
-    /// Learns the revision of an answer; one below what was known when it was asked for is that of an
-    /// earlier database, since etcd's answers are linearizable.
-    private func note(_ revision: Int64, after known: Int64) {
-        state.withLock { state in
-            if revision < known, revision < state.revision {
-                state.epoch += 1
-                state.revision = revision
-            } else {
-                state.revision = max(state.revision, revision)
             }
         }
     }
@@ -193,13 +179,17 @@ package final class EtcdClient: Sendable {
         _ path: String,
         _ ask: (Origin) async throws(EtcdFault) -> Answer
     ) async throws(EtcdFault) -> Answer {
-        let first = state.withLock { $0.preferred }
+        let (first, resting) = state.withLock { state in
+            let isResting = state.restEnd.map { clock.now < $0 } ?? false
+            return (state.preferred, isResting ? state.standing.fault : nil)
+        }
+        if let resting, path != "lease/keepalive" { throw resting }
         var last: EtcdFault?
         for offset in 0..<max(members.count, 2) {
             let index = (first + offset) % members.count
             do throws(EtcdFault) {
                 let answer = try await asking(members[index], ask)
-                state.withLock { $0.preferred = index }
+                state.withLock { ($0.preferred, $0.restEnd) = (index, nil) }
                 let writes = path == "kv/txn" || path == "lease/grant"
                 noteSuccess { $0.kind != .foreign && ($0.kind != .full || writes) }
                 return answer
@@ -210,7 +200,10 @@ package final class EtcdClient: Sendable {
             }
         }
         guard let last else { preconditionFailure("a member was asked") }
-        if last.kind != .leaseLost, last.kind != .compacted, !Task.isCancelled { note(last) }
+        if last.kind != .leaseLost, last.kind != .compacted, !Task.isCancelled {
+            note(last)
+            if last.mayDependOnMember { state.withLock { $0.restEnd = clock.now + Self.rest } }
+        }
         throw last
     }
 
@@ -338,11 +331,7 @@ extension EtcdFault {
 
     /// A refusal of the gateway.
     init(_ refusal: EtcdRefusal, from origin: Origin) {
-        self.init(
-            code: refusal.code ?? refusal.grpc_code ?? 2,
-            message: refusal.message ?? refusal.error ?? "",
-            from: origin
-        )
+        self.init(code: refusal.code, message: refusal.message, from: origin)
     }
 }
 

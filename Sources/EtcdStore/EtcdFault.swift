@@ -63,11 +63,6 @@ extension EtcdFault {
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
             self.init(.slow, "\(origin) does not answer in time (\(words))")
-        case .connectionTerminated where origin.scheme == .https:
-            self.init(
-                .unreachable,
-                "\(origin) ends connections (\(words)); it may not trust client_certificate"
-            )
         default:
             self.init(.unreachable, "\(origin) cannot be reached (\(words))")
         }
@@ -98,7 +93,7 @@ extension EtcdFault {
         } else if says("required revision has been compacted") || code == 11 {
             self.init(.compacted, "\(origin): \(words)")
         } else if code == 7 || code == 16 || says("authentication") || says("auth token")
-            || says("user name is empty")
+            || says("user name is empty") || says("auth store is old")
         {
             self.init(
                 .denied,
@@ -113,6 +108,9 @@ extension EtcdFault {
 
     /// Whether a token of a login has to be asked for again.
     var needsLogin: Bool {
-        kind == .denied && (detail.contains("auth token") || detail.contains("user name is empty"))
+        kind == .denied
+            && ["auth token", "user name is empty", "auth store is old"].contains {
+                detail.contains($0)
+            }
     }
 }

@@ -39,7 +39,7 @@ struct EtcdHeader: Sendable, Decodable {
     var revision: EtcdNumber?
 }
 
-/// An answer about the database at one revision, which no later question is answered below of.
+/// An answer about the database at one revision.
 protocol EtcdRevised {
     var header: EtcdHeader? { get }
 }
@@ -162,10 +162,7 @@ struct EtcdWatchAnswer: Sendable, Decodable {
         var isDeletion: Bool { type == "DELETE" }
     }
 
-    var header: EtcdHeader?
     var canceled: Bool?
-    var cancel_reason: String?
-    var compact_revision: EtcdNumber?
     var events: [Event]?
 }
 
@@ -178,10 +175,34 @@ struct EtcdLoginAnswer: Sendable, Decodable {
     var token: String
 }
 
-/// What the gateway answers in place of a result; streams have other names for the same.
+/// What the gateway answers in place of a result; streams have other names for the same, and a stream that
+/// fails at once wraps it.
 struct EtcdRefusal: Sendable, Decodable {
-    var error: String?
-    var message: String?
-    var code: Int?
-    var grpc_code: Int?
+    var message: String
+    var code: Int
+
+    private enum Key: String, CodingKey {
+        case error, message, code, grpc_code
+    }
+
+    init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Key.self)
+        let error: String?
+        do {
+            error = try members.decodeIfPresent(String.self, forKey: .error)
+        } catch {
+            self = try members.decode(EtcdRefusal.self, forKey: .error)
+            return
+        }
+        guard let words = try members.decodeIfPresent(String.self, forKey: .message) ?? error else {
+            throw DecodingError.keyNotFound(
+                Key.message,
+                DecodingError.Context(codingPath: [], debugDescription: "no message")
+            )
+        }
+        message = words
+        code =
+            try members.decodeIfPresent(Int.self, forKey: .code)
+            ?? members.decodeIfPresent(Int.self, forKey: .grpc_code) ?? 2
+    }
 }

@@ -59,7 +59,4 @@ package final class EtcdState: Sendable {
             .compactMap(FamilyName.family)
             .sorted()
     }
-
-    /// Returns when what was begun has ended, such as the release of a lock.
-    package func settle() async { await client.settle() }
 }

@@ -19,8 +19,6 @@ package final class EtcdTokenStore: TokenStoring {
         var written: Int64 = 0
         /// The record's own count.
         var revision = 0
-        /// Which database it was.
-        var epoch = 0
     }
 
     private struct State {
@@ -42,16 +40,6 @@ package final class EtcdTokenStore: TokenStoring {
 
     /// Yes: many machines use it.
     package var isShared: Bool { true }
-
-    /// Whether a missing record is a sign-out: not in a database that is new, or was restored.
-    package func remembersSignOut() async -> Bool { !isAnotherDatabase }
-
-    /// Whether the database is an earlier one than that of the record which was last seen: what is in
-    /// memory is newer than what is stored.
-    private var isAnotherDatabase: Bool {
-        let epoch = client.epoch
-        return state.withLock { $0.seen.map { $0.epoch != epoch } ?? false }
-    }
 
     // MARK: - The lock
 
@@ -87,21 +75,48 @@ package final class EtcdTokenStore: TokenStoring {
     ) async throws -> TokenStoreLock? {
         watch.join()
         defer { watch.leave() }
-        var looksForItself = true
+        var looksForItself = false
         while true {
             try Task.checkCancellation()
-            let (view, serial) = watch.current
-            if unlessChanged, let view, isNews(view.record) { return nil }
-            if looksForItself || view?.lock == nil, let held = try await attempt() {
-                return grant(held)
-            }
-            guard clock.now < deadline else { throw TokenStoreError.locked(lockName) }
-            let reliance = view == nil ? Self.reliance.blind : Self.reliance.watched
+            let (watched, serial) = watch.current
+            // Reading costs etcd less than trying: thousands of machines may want the lock of one.
+            let view: FamilyWatch.View
+            if let watched, !looksForItself { view = watched } else { view = try await look() }
+            if unlessChanged, isNews(view.record) { return nil }
+            if view.lock == nil, let held = try await attempt() { return grant(held) }
+            guard clock.now < deadline else { throw TokenStoreError.locked(words(of: view.lock)) }
+            let reliance = watched == nil ? Self.reliance.blind : Self.reliance.watched
             let limit = min(clock.now + reliance, deadline)
             await watch.change(since: serial, until: limit)
             looksForItself = clock.now >= limit
-            if view?.lock != nil { await letOthersGoFirst(until: deadline, clock) }
+            if view.lock != nil { await letOthersGoFirst(until: deadline, clock) }
         }
+    }
+
+    /// Reads both keys.
+    private func look() async throws(TokenStoreError) -> FamilyWatch.View {
+        do {
+            let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
+            let values = found.kvs ?? []
+            let view = FamilyWatch.View(
+                record: values.first { $0.key == keys.record },
+                lock: values.first { $0.key == keys.lock },
+                at: found.revision
+            )
+            watch.note(record: view.record, lock: view.lock, at: found.revision)
+            return view
+        } catch {
+            throw error.storeError
+        }
+    }
+
+    /// The lock, with the machine that has it.
+    private func words(of lock: EtcdKeyValue?) -> String {
+        let name = name(of: keys.lock)
+        guard let value = lock?.value,
+            let holder = try? TokenSeal.open(Array(value), family: name, with: seal)
+        else { return name }
+        return "\(name) (\(String(decoding: holder, as: UTF8.self)))"
     }
 
     /// Waits for a moment after the lock has become free: those that waited do not all come at once, and
@@ -120,6 +135,7 @@ package final class EtcdTokenStore: TokenStoring {
     ///
     /// - Returns: `nil` if another machine has it.
     private func attempt() async throws(TokenStoreError) -> HeldLock? {
+        var granted: Int64?
         do {
             let asked = client.clock.now
             let lease: EtcdLeaseAnswer = try await client.ask(
@@ -129,6 +145,7 @@ package final class EtcdTokenStore: TokenStoring {
             guard let id = lease.ID?.value else {
                 throw EtcdFault(.unexpected, "a lease without an id was granted")
             }
+            granted = id
             let answer: EtcdTransactionAnswer = try await client.ask(
                 "kv/txn",
                 EtcdTransaction(
@@ -164,23 +181,22 @@ package final class EtcdTokenStore: TokenStoring {
             client.revoke(id)
             watch.note(record: record, lock: lock, at: answer.revision)
             return nil
-        } catch let fault as EtcdFault {
-            throw fault.storeError
         } catch {
-            throw .unavailable("\(error)")
+            // The transaction may be applied all the same.
+            if let granted { client.revoke(granted) }
+            throw (error as? EtcdFault)?.storeError ?? .unreadable("\(error)")
         }
     }
 
     private func grant(_ held: HeldLock) -> TokenStoreLock {
         state.withLock { $0.held = held }
         return TokenStoreLock(
-            isNew: isAnotherDatabase,
             holds: { held.isHeld },
             onRelease: { held.release() }
         )
     }
 
-    private var lockName: String { String(decoding: keys.lock, as: UTF8.self) }
+    private var lockName: String { name(of: keys.lock) }
 
     // MARK: - Reading
 
@@ -191,7 +207,6 @@ package final class EtcdTokenStore: TokenStoring {
         if lock != nil, let found = state.withLock({ $0.held })?.takeRecord() {
             return try see(found)
         }
-        if lock == nil, let view = watch.current.view { return try see(view.record) }
         do {
             let found: EtcdRangeAnswer = try await client.ask(
                 "kv/range",
@@ -203,20 +218,11 @@ package final class EtcdTokenStore: TokenStoring {
         }
     }
 
-    /// Remembers what was found, and decodes it; what an earlier database has counts as nothing, until
-    /// something is written to it.
+    /// Remembers what was found, and decodes it.
     private func see(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
-        let isEarlier = isAnotherDatabase
-        let record = isEarlier ? nil : try decode(found)
+        let record = try decode(found)
         let written = found?.mod_revision?.value ?? 0
-        state.withLock { state in
-            let epoch = isEarlier ? state.seen?.epoch : nil
-            state.seen = Seen(
-                written: written,
-                revision: record?.revision ?? 0,
-                epoch: epoch ?? client.epoch
-            )
-        }
+        state.withLock { $0.seen = Seen(written: written, revision: record?.revision ?? 0) }
         return record
     }
 
@@ -263,7 +269,7 @@ package final class EtcdTokenStore: TokenStoring {
             over: seen,
             isDone: { $0?.value == value }
         )
-        note(Seen(written: written, revision: record.revision, epoch: client.epoch), value)
+        note(Seen(written: written, revision: record.revision), value)
     }
 
     /// Remembers what was written, before the watch tells of it.
@@ -282,7 +288,7 @@ package final class EtcdTokenStore: TokenStoring {
         let seen = try expected(revision)
         let removed = try await write(.delete(keys.record), over: seen, isDone: { $0 == nil })
         watch.note(written: nil, at: removed)
-        state.withLock { $0.seen = Seen(epoch: client.epoch) }
+        state.withLock { $0.seen = Seen() }
     }
 
     private func expected(_ revision: Int) throws(TokenStoreError) -> Seen {
@@ -360,8 +366,6 @@ package final class EtcdTokenStore: TokenStoring {
                     guard let view, view.isNews(after: before) else { continue }
                     before = view
                     guard let self else { return }
-                    // What is in memory is newer, and is stored with the next renewal.
-                    if isAnotherDatabase { continue }
                     do throws(TokenStoreError) {
                         let record = try decode(view.record)
                         if record?.intent == nil || view.lock == nil { continuation.yield(record) }
@@ -379,7 +383,7 @@ package final class EtcdTokenStore: TokenStoring {
 }
 
 extension FamilyWatch.View {
-    /// Whether the record is another one, or its holder has stopped to work on it.
+    /// Whether the record is another one, or the machine that worked on it has let go of the lock.
     fileprivate func isNews(after before: FamilyWatch.View?) -> Bool {
         guard let before else { return true }
         return record != before.record || (before.lock != nil && lock == nil)

@@ -60,6 +60,8 @@ final class FamilyWatch: Sendable {
         var nextID = 0
         var followers = 0
         var task: Task<Void, Never>?
+        /// Which task may set the view: one that has ended may still be about to.
+        var run = 0
     }
 
     let keys: Keys
@@ -80,13 +82,14 @@ final class FamilyWatch: Sendable {
         state.withLock { state in
             state.followers += 1
             guard state.task == nil else { return }
+            state.run += 1
             // Its own task: it serves all that follow, and ends with the last.
-            state.task = Task { [weak self, client] in
+            state.task = Task { [weak self, client, run = state.run] in
                 var attempt = 0
                 while !Task.isCancelled {
                     let began = client.clock.now
-                    await self?.run()
-                    self?.lose()
+                    await self?.follow(as: run)
+                    self?.lose(run)
                     // A stream that has lasted is made again at once; the members may be restarting.
                     attempt = client.clock.now - began > .seconds(30) ? 0 : attempt + 1
                     let pause = FamilyWatch.pause(before: attempt)
@@ -108,7 +111,7 @@ final class FamilyWatch: Sendable {
         }
         guard let ended else { return }
         ended.cancel()
-        lose()
+        lose(nil)
     }
 
     private static func pause(before attempt: Int) -> Duration {
@@ -124,12 +127,12 @@ final class FamilyWatch: Sendable {
             do { try await clock.sleep(until: limit) } catch { return }
             self?.wake(id)
         }
-        await change(since: serial, as: id)
+        await change(since: serial, as: id, until: limit)
         timer.cancel()
     }
 
     /// Returns when something has changed since `serial`.
-    func change(since serial: Int) async { await change(since: serial, as: newID()) }
+    func change(since serial: Int) async { await change(since: serial, as: newID(), until: nil) }
 
     private func newID() -> Int {
         state.withLock { state in
@@ -139,11 +142,17 @@ final class FamilyWatch: Sendable {
     }
 
     /// Returns at a change, when it is woken, or when the task is cancelled.
-    private func change(since serial: Int, as id: Int) async {
+    private func change(
+        since serial: Int,
+        as id: Int,
+        until limit: ContinuousClock.Instant?
+    ) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
-                    if state.serial != serial || Task.isCancelled { return true }
+                    // The timer may have been faster.
+                    let isLate = limit.map { $0 <= client.clock.now } ?? false
+                    if state.serial != serial || isLate || Task.isCancelled { return true }
                     state.waiters[id] = continuation
                     return false
                 }
@@ -173,10 +182,12 @@ final class FamilyWatch: Sendable {
         update { $0?.recordSlot.take(record, at: revision) }
     }
 
-    private func lose() { update { $0 = nil } }
+    /// Takes the view away that a task has kept up to date.
+    private func lose(_ run: Int?) { update(by: run) { $0 = nil } }
 
-    private func update(_ change: (inout View?) -> Void) {
+    private func update(by run: Int? = nil, _ change: (inout View?) -> Void) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard run == nil || run == state.run else { return [] }
             let before = state.view
             change(&state.view)
             guard
@@ -193,12 +204,12 @@ final class FamilyWatch: Sendable {
     // MARK: - The stream
 
     /// Reads what is there, and follows the changes until the stream ends.
-    private func run() async {
+    private func follow(as run: Int) async {
         do throws(EtcdFault) {
             let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
             let revision = found.header?.revision?.value ?? 0
             let values = found.kvs ?? []
-            update { view in
+            update(by: run) { view in
                 view = View(
                     record: values.first { $0.key == keys.record },
                     lock: values.first { $0.key == keys.lock },
@@ -207,7 +218,7 @@ final class FamilyWatch: Sendable {
             }
             try await follow(from: revision + 1)
         } catch {
-            // Reported by the client; one that is over because of a compaction begins anew.
+            // The client has told of it, unless the connection just ended; it is made again in any case.
         }
     }
 

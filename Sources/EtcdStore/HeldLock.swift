@@ -7,7 +7,7 @@ final class HeldLock: Sendable {
     /// How long a lease lasts that is not kept alive, in seconds: as long as others wait for a machine that
     /// has died.
     static let lifetime = Duration.seconds(5)
-    /// How much earlier the holder stops to believe in it.
+    /// How much earlier its holder counts it as ended.
     private static let margin = Duration.milliseconds(250)
 
     private struct State {

@@ -49,9 +49,14 @@ package struct LoopTransport: HTTPTransport {
         before connection: UpstreamConnection,
         of pool: OriginPool
     ) throws(NetworkError) {
-        guard let condition = context.sendCondition, !condition() else { return }
+        guard let refusal = LoopTransport.refusal(context) else { return }
         pool.release(connection)
-        throw NetworkError(
+        throw refusal
+    }
+
+    private static func refusal(_ context: borrowing RequestContext) -> NetworkError? {
+        guard let condition = context.sendCondition, !condition() else { return nil }
+        return NetworkError(
             .httpRequestDenied,
             side: .proxy,
             retry: .safe,
@@ -85,6 +90,9 @@ package struct LoopTransport: HTTPTransport {
                         until: limit
                     )
                 }
+            }
+            if context.hasSendCondition, let refusal = LoopTransport.refusal(context) {
+                throw refusal
             }
             do {
                 let response = try await connection.send(request, context: &context, until: limit)

@@ -42,6 +42,7 @@ import Testing
         #expect(state.standing.fault?.kind == kind)
         #expect(state.standing.counts == [kind: 1])
         fleet.etcd.fail(nil)
+        fleet.clock.advance(by: .seconds(1))
         #expect(await self.words(of: state) == "none")
         // That something can be read does not show that something can be written.
         #expect((state.standing.fault == nil) == (kind != .full))
@@ -76,6 +77,17 @@ import Testing
         #expect(await words(of: state).contains("cannot be reached"))
         #expect(Set(fleet.etcd.members.map(\.host)) == ["one", "two", "three"])
         #expect(state.standing.counts == [.unreachable: 1])
+    }
+
+    @Test func `members of which none answers are left alone for a second`() async throws {
+        let state = try fleet.state(members: ["one", "two"])
+        fleet.etcd.fail(.unreachable)
+        for _ in 0..<5 { #expect(await words(of: state).contains("cannot be reached")) }
+        #expect(fleet.etcd.members.count == 2)
+        #expect(state.standing.counts == [.unreachable: 1])
+        fleet.clock.advance(by: .seconds(1))
+        _ = await words(of: state)
+        #expect(fleet.etcd.members.count == 4)
     }
 
     @Test func `a user logs in once, and again when the login has ended`() async throws {

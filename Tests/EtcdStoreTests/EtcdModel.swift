@@ -92,21 +92,6 @@ final class EtcdModel: HTTPTransport {
 
     func remove(_ key: String) { state.withLock { $0.remove(key) } }
 
-    /// What there is now, with its revision.
-    func snapshot() -> (values: [String: Value], revision: Int) {
-        state.withLock { ($0.values, $0.revision) }
-    }
-
-    /// Begins again with a snapshot, or with nothing; all watches end.
-    func restore(_ snapshot: (values: [String: Value], revision: Int)?) {
-        state.withLock { state in
-            state.values = (snapshot?.values ?? [:]).filter { $0.value.lease == nil }
-            state.revision = snapshot?.revision ?? 1
-            state.history = []
-        }
-        breakWatches()
-    }
-
     /// Ends the leases that are over.
     func expire() { state.withLock { $0.expire(at: clock.now) } }
 

@@ -169,28 +169,4 @@ import Testing
         fleet.clock.advance(by: .seconds(10))
         #expect(try await other.token() == "Bearer access-2")
     }
-
-    @Test(arguments: [false, true])
-    func `an etcd that was made anew, or restored, gets the newest tokens from memory`(
-        isRestored: Bool
-    ) async throws {
-        let machine = try machine("a")
-        await machine.manager.start()
-        _ = try await machine.token()
-        await fleet.settle()
-        let snapshot = fleet.etcd.snapshot()
-        try await machine.manager.forceRefresh()
-        await fleet.settle()
-        fleet.etcd.restore(isRestored ? snapshot : nil)
-        fleet.clock.advance(by: .seconds(3700))
-        #expect(try await machine.token() == "Bearer access-3")
-        #expect(
-            server.requests.map { $0.form["refresh_token"] } == [
-                "initial", "refresh-1", "refresh-2",
-            ]
-        )
-        #expect(!server.sawReuse)
-        let other = try fleet.store("b")
-        #expect(try await other.load()?.refreshToken == Secret("refresh-3"))
-    }
 }

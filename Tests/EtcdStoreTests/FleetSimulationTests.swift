@@ -31,11 +31,8 @@ import Testing
     private static let endpoint = 0.3
     private static let lifetime = Duration.seconds(3600)
 
-    /// When each machine notices that its token is to be renewed: with its first request after that.
-    ///
-    /// - Parameters:
-    ///   - machines: how many there are.
-    ///   - random: the source of jitter.
+    /// When each machine notices that its token is to be renewed, in order: with its first request after
+    /// that, or at a boot with its first request at all.
     private func attempts(
         of machines: Int,
         _ random: inout SplitMix64,

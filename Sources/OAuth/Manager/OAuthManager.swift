@@ -241,6 +241,12 @@ public actor OAuthManager: Authorizing {
         if following == nil { following = access.followChanges(for: self) }
     }
 
+    /// Puts the next check of the store off.
+    func postponeStoreCheck() {
+        decide { engine, now in engine.postponeStoreCheck(at: now) }
+        publish()
+    }
+
     /// Learns what another process has stored.
     func take(_ found: TokenRecord?) {
         handle(.storeChecked(found, since: engine.beginStoreCheck(), jitter: jitter()))

@@ -43,8 +43,11 @@ struct TokenRenewal {
     /// Does it all.
     mutating func run(on manager: isolated OAuthManager) async -> RenewalOutcome {
         if signInGrant == nil {
-            if let settled = await access.settleWithoutLock(for: reason, by: manager) {
-                return settled
+            do {
+                let settled = try await access.settleWithoutLock(for: reason, by: manager)
+                if let settled { return settled }
+            } catch {
+                return manager.fail(storeFailure(error))
             }
             if let adopted = await access.adoptAtFirstSight(for: reason, by: manager) {
                 return adopted
@@ -87,7 +90,7 @@ struct TokenRenewal {
     private func takeLock(for manager: isolated OAuthManager) async throws -> Locking {
         let limit = began + configuration.lockTimeout
         do {
-            guard signInGrant == nil, reason != .forced, reason != .recovery else {
+            guard signInGrant == nil, reason != .forced else {
                 return .taken(try await access.store.lock(until: limit, clock: clock))
             }
             while true {
@@ -247,7 +250,8 @@ struct TokenRenewal {
         let next = ledger.announcing(token, at: clock.wallNow)
         switch await access.save(next, for: manager) {
         case .overtaken: return manager.yieldToStored()
-        case .kept where manager.isUnsaved && access.store.isShared:
+        // Another client's tokens may be stored, which a newly configured refresh token replaces.
+        case .kept where access.store.isShared && (manager.isUnsaved || ledger.record != nil):
             // Nothing is presented, so there is nothing to note.
             manager.decide { engine, _ in engine.ledger.restore(ledger.record, ledger.isUnsaved) }
             let reason = manager.reportedFault ?? "the store failed"

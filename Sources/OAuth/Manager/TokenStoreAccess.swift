@@ -83,29 +83,32 @@ struct TokenStoreAccess: Sendable {
     /// machines that start at once, or whose user must sign in, do not queue for the lock.
     ///
     /// - Returns: how the renewal ends; `nil` if there is more to do under the lock.
+    /// - Throws: `TokenStoreError`: then there is no lock either.
     func settleWithoutLock(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
-    ) async -> RenewalOutcome? {
+    ) async throws -> RenewalOutcome? {
         guard store.isShared, manager.predecessor == nil,
-            manager.engine.hasNothingToPresent(for: reason),
-            // Under the lock it is clear what a failure means.
-            let found = await look(), !manager.engine.hasHandedOver
+            manager.engine.hasNothingToPresent(for: reason)
         else { return nil }
-        return manager.decide { engine, now in
-            engine.postponeStoreCheck(at: now)
-            guard engine.learn(found.record) == .takeStored else { return nil }
-            return engine.adopt(for: reason, manager.jitter(), at: now)
-                ?? engine.outcomeOfNothingToPresent(for: reason, at: now)
-        }
+        return try await settle(for: reason, by: manager)
     }
 
-    /// What is stored; `nil` if that cannot be read now.
-    private func look() async -> (record: TokenRecord?, Void)? {
-        do {
-            return (try await store.load(), ())
-        } catch {
-            return nil
+    /// Learns what is stored, without the lock.
+    ///
+    /// - Returns: how the renewal ends, if it needs no request; `nil` if it does.
+    private func settle(
+        for reason: OAuthEvent.Reason,
+        by manager: isolated OAuthManager
+    ) async throws -> RenewalOutcome? {
+        let found = try await store.load()
+        guard !manager.engine.hasHandedOver else { return nil }
+        return manager.decide { engine, now in
+            engine.postponeStoreCheck(at: now)
+            guard engine.learn(found) == .takeStored else { return nil }
+            if let adopted = engine.adopt(for: reason, manager.jitter(), at: now) { return adopted }
+            return engine.hasNothingToPresent(for: reason)
+                ? engine.outcomeOfNothingToPresent(for: reason, at: now) : nil
         }
     }
 
@@ -119,13 +122,7 @@ struct TokenStoreAccess: Sendable {
     ) async throws -> RenewalOutcome? {
         // What the predecessor holds is newer than anything that is stored.
         guard manager.predecessor == nil else { return nil }
-        let found = try await store.load()
-        guard !manager.engine.hasHandedOver else { return nil }
-        return manager.decide { engine, now in
-            engine.postponeStoreCheck(at: now)
-            guard engine.learn(found) == .takeStored else { return nil }
-            return engine.adopt(for: reason, manager.jitter(), at: now)
-        }
+        return try await settle(for: reason, by: manager)
     }
 
     /// Passes on what other processes store, until the manager is gone.
@@ -143,6 +140,8 @@ struct TokenStoreAccess: Sendable {
     /// That is a sign-in or sign-out by another tool, or a renewal by another process. Asks no server and
     /// takes no lock.
     func checkForChanges(for manager: isolated OAuthManager) async {
+        // One that many machines share tells of changes, and is not asked by all of them.
+        if store.isShared { return manager.postponeStoreCheck() }
         let check = manager.engine.beginStoreCheck()
         do {
             let found = try await store.load()
@@ -221,6 +220,12 @@ struct TokenStoreAccess: Sendable {
         let check = manager.engine.beginStoreCheck()
         let before = manager.engine.ledger.record?.refreshToken
         do {
+            if store.isShared {
+                // Another machine may have stored a token that serves all of them.
+                let found = try await store.load()
+                manager.decide { engine, _ in engine.learn(found) }
+                guard manager.isUnsaved else { return manager.publish() }
+            }
             let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
             defer { lock.release() }
             try await read(under: lock, for: manager)

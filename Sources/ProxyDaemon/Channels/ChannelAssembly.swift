@@ -103,8 +103,11 @@ final class ChannelAssembly: Sendable {
         var errors: [ConfigurationError] = []
         var inputs: [ChannelInputs] = []
         for channel in configuration.channels {
+            let earlier = present.first { $0.name == channel.name }?.inputs.pinned
             inputs.append(
-                await self.inputs(of: channel, reading: secrets) { reference, problem in
+                await self.inputs(of: channel, reading: secrets, knowing: earlier) {
+                    reference,
+                    problem in
                     errors.append(
                         configuration.error(of: reference, in: channel.name, problem)
                     )
@@ -120,15 +123,17 @@ final class ChannelAssembly: Sendable {
     /// - Parameters:
     ///   - channel: the channel.
     ///   - secrets: reads them.
+    ///   - earlier: the server that was known before, for a store that cannot be read now.
     ///   - onProblem: gets each secret that cannot be read.
     /// - Returns: what could be read.
     func inputs(
         of channel: ChannelConfiguration,
         reading secrets: SecretReader,
+        knowing earlier: PinnedServer? = nil,
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        if let stored = await oauthClients.stored(of: channel) {
+        if let stored = await oauthClients.stored(of: channel, orKnown: earlier) {
             if stored.isOf(channel) {
                 inputs.pinned = stored
             } else {

@@ -174,7 +174,15 @@ struct OAuthAssembly: Sendable {
 
     /// The server that was trusted at the last sign-in to a channel, also if that was for another resource,
     /// which is reported.
-    func stored(of channel: ChannelConfiguration) async -> PinnedServer? {
+    ///
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - earlier: the server that was known before, for a store that cannot be read now.
+    /// - Returns: `nil` before the first sign-in.
+    func stored(
+        of channel: ChannelConfiguration,
+        orKnown earlier: PinnedServer? = nil
+    ) async -> PinnedServer? {
         guard channel.discovery != nil, let credential = channel.credentials.first else {
             return nil
         }
@@ -191,7 +199,7 @@ struct OAuthAssembly: Sendable {
             return stored
         } catch {
             report("\(credential.owner): the server that was trusted cannot be read: \(error)")
-            return nil
+            return earlier
         }
     }
 

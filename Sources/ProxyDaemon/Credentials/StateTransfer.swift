@@ -69,8 +69,16 @@ package struct StateTransfer {
             try TokenArchive(Dictionary(uniqueKeysWithValues: records))
                 .write(to: path, by: try await place.seal())
             if !keeps {
-                for (entry, record) in found {
-                    try await entry.store.remove(revision: record.revision)
+                do {
+                    for (entry, record) in found {
+                        try await entry.store.remove(revision: record.revision)
+                    }
+                } catch {
+                    throw Failure(
+                        description:
+                            "\(error); tokens that are in \(path) are still in the store: use "
+                            + "one or the other, not both"
+                    )
                 }
             }
             return found.map(\.0.family)
@@ -96,13 +104,25 @@ package struct StateTransfer {
                         + "--replace replaces them"
                 )
             }
-            for entry in held {
-                guard var record = archive.records[entry.family] else { continue }
-                let revision = entry.record?.revision ?? 0
-                record.revision = revision + 1
-                try await entry.store.save(record, replacing: revision)
+            var stored: [String] = []
+            do {
+                for entry in held {
+                    guard var record = archive.records[entry.family] else { continue }
+                    let revision = entry.record?.revision ?? 0
+                    record.revision = revision + 1
+                    try await entry.store.save(record, replacing: revision)
+                    stored.append(entry.family)
+                }
+            } catch {
+                guard !stored.isEmpty else { throw error }
+                // Daemons may renew those at once: the file's are spent then.
+                throw Failure(
+                    description:
+                        "\(error); the tokens of \(stored.joined(separator: ", ")) are stored, "
+                        + "those of the others are not: do not replace the former with this file"
+                )
             }
-            return held.map(\.family)
+            return stored
         }
     }
 
