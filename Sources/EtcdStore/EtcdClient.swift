@@ -43,6 +43,7 @@ package final class EtcdClient: Sendable {
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
+    private let showsCertificate: Bool
     private let onChange: @Sendable (EtcdFault?) -> Void
     private let state = Mutex(State())
 
@@ -64,12 +65,14 @@ package final class EtcdClient: Sendable {
     ///   - members: the origins of their client URLs, at least one.
     ///   - transport: reaches them; it must not end a body that is silent.
     ///   - login: the user, if etcd demands one.
+    ///   - showsCertificate: whether members are shown a certificate of ours.
     ///   - clock: measures waits and leases.
     ///   - onChange: learns of each fault of another kind than the one before, and of the end of faults.
     package init(
         _ members: [Origin],
         over transport: any HTTPTransport,
         as login: Login? = nil,
+        showingCertificate showsCertificate: Bool = false,
         clock: any NetworkClock = SystemClock(),
         onChange: @escaping @Sendable (EtcdFault?) -> Void = { _ in }
     ) {
@@ -77,6 +80,7 @@ package final class EtcdClient: Sendable {
         self.members = members
         self.transport = transport
         self.login = login
+        self.showsCertificate = showsCertificate
         self.clock = clock
         serverClock = ServerClock(clock: clock)
         self.onChange = onChange
@@ -262,7 +266,7 @@ package final class EtcdClient: Sendable {
         do {
             return try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member)
+            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
         }
     }
 
@@ -287,7 +291,7 @@ package final class EtcdClient: Sendable {
             var context = RequestContext(deadline: limit)
             response = try await transport.timed(by: clock).send(request, context: &context)
         } catch {
-            throw EtcdFault(error, from: member)
+            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
         }
         serverClock.learn(from: response.headers)
         guard response.status != 200 else { return response }
@@ -296,7 +300,7 @@ package final class EtcdClient: Sendable {
             let limit = limit ?? clock.now + Self.patience
             content = try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member)
+            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
         }
         do {
             let refusal = try JSONDecoder().decode(EtcdRefusal.self, from: Data(content.array))

@@ -55,7 +55,13 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
 
 extension EtcdFault {
     /// What kept a request from being answered.
-    init(_ error: any Error, from origin: Origin) {
+    ///
+    /// - Parameters:
+    ///   - error: what was thrown.
+    ///   - origin: the member.
+    ///   - showsCertificate: whether the member is shown a certificate, which it may refuse by ending the
+    ///     connection.
+    init(_ error: any Error, from origin: Origin, showsCertificate: Bool = false) {
         let words = NetworkError.words(of: error)
         switch (error as? NetworkError)?.kind {
         case .tlsCertificateError, .tlsProtocolError:
@@ -63,6 +69,12 @@ extension EtcdFault {
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
             self.init(.slow, "\(origin) does not answer in time (\(words))")
+        case .connectionTerminated where showsCertificate:
+            self.init(
+                .unreachable,
+                "\(origin) ends connections (\(words)); if it goes on, it does not trust the client "
+                    + "certificate"
+            )
         default:
             self.init(.unreachable, "\(origin) cannot be reached (\(words))")
         }

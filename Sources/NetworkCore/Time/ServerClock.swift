@@ -34,6 +34,15 @@ public final class ServerClock: Sendable {
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }
         guard let date = headers[.date].flatMap({ RetryAfter.date($0) }) else { return }
-        seen.withLock { $0 = (date, clock.now) }
+        let now = clock.now
+        seen.withLock { seen in
+            // `Date` leaves out what is less than a second: an earlier answer may have come closer.
+            if let known = seen.map({ $0.date + (now - $0.at) }), known > date,
+                known < date + .seconds(1)
+            {
+                return
+            }
+            seen = (date, now)
+        }
     }
 }

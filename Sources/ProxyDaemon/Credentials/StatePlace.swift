@@ -149,6 +149,7 @@ extension EtcdClient {
             settings.endpoints,
             over: OwnRequests(over: transport),
             as: login,
+            showingCertificate: settings.clientCertificate != nil,
             onChange: { fault in
                 report("state: \(fault.map(\.description) ?? "etcd serves again")")
             }

@@ -63,4 +63,20 @@ import Testing
         server.learn(from: try headers("yesterday"))
         #expect(server.offset == .seconds(600))
     }
+
+    @Test func `of answers within a second the one counts that came closest`() {
+        let clock = ManualClock(wall: 1_700_000_000)
+        let serverClock = ServerClock(clock: clock)
+        func learn() { serverClock.learn(from: [.date: "Fri, 15 Jan 2027 08:00:00 GMT"]) }
+        learn()
+        let first = serverClock.now
+        clock.advance(by: .milliseconds(700))
+        // `Date` leaves out 700 ms, which is known from the answer before.
+        learn()
+        #expect(serverClock.now == first + .milliseconds(700))
+        // The server's clock was set back.
+        clock.advance(by: .seconds(2))
+        learn()
+        #expect(serverClock.now == first)
+    }
 }
