@@ -31,9 +31,9 @@ package final class EtcdClient: Sendable {
 
     /// How long a member may take to answer.
     private static let patience = Duration.seconds(2)
-    /// How long no member is asked again after none has answered: the steps of one renewal do not wait for
-    /// the same members one after the other.
-    private static let rest = Duration.seconds(1)
+    /// How long no member is asked again after none has answered: the steps of one renewal, which follow at
+    /// once, do not wait for the same members one after the other.
+    private static let rest = Duration.milliseconds(100)
     /// The longest answer that is read: 8 MiB.
     private static let limit = 8 << 20
 

@@ -234,12 +234,25 @@ package final class EtcdTokenStore: TokenStoring {
         do {
             let record = try TokenRecord(sealed: Array(value), for: name, by: seal)
             client.noteSuccess { $0.kind == .foreign && $0.detail.hasPrefix("\(name): ") }
-            return record.moved(by: .zero - client.serverClock.offset)
+            return record.moved(by: difference(of: record, found))
         } catch {
             let fault = EtcdFault(.foreign, "\(name): \(error)")
             client.note(fault)
             throw fault.storeError
         }
+    }
+
+    /// How far the clock of this machine is ahead of the times in a record: by the moment at which the watch
+    /// told of it, or else by the members' clocks, which are known to a second.
+    private func difference(of record: TokenRecord, _ found: EtcdKeyValue) -> Duration {
+        let known = .zero - client.serverClock.offset
+        guard let slot = watch.current.view?.recordSlot, let arrival = slot.arrival,
+            slot.value?.mod_revision == found.mod_revision, let saved = record.savedAt
+        else { return known }
+        // A watch that was held up tells of old news.
+        let exact = arrival - saved
+        let blur = Duration.milliseconds(1500)
+        return exact - known < blur && known - exact < blur ? exact : known
     }
 
     private func isNews(_ record: EtcdKeyValue?) -> Bool {
@@ -262,7 +275,9 @@ package final class EtcdTokenStore: TokenStoring {
     package func save(_ record: TokenRecord, replacing revision: Int) async throws {
         let seen = try expected(revision)
         // By the members' clocks: another machine's own may be wrong.
-        let stored = record.moved(by: client.serverClock.offset)
+        var stored = record
+        stored.savedAt = client.clock.wallNow
+        stored = stored.moved(by: client.serverClock.offset)
         let value = Data(try stored.sealed(for: name(of: keys.record), by: seal))
         let written = try await write(
             .put(keys.record, value),

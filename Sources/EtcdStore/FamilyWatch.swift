@@ -10,11 +10,18 @@ final class FamilyWatch: Sendable {
     struct Slot: Sendable, Equatable {
         var revision: Int64
         var value: EtcdKeyValue?
+        /// When the watch told of it, if it did.
+        var arrival: UnixTime?
 
         /// Takes another state of the key, unless it is an older one.
-        mutating func take(_ value: EtcdKeyValue?, at revision: Int64) {
+        mutating func take(
+            _ value: EtcdKeyValue?,
+            at revision: Int64,
+            arriving arrival: UnixTime? = nil
+        ) {
             guard revision >= self.revision else { return }
-            self = Slot(revision: revision, value: value)
+            let known = value?.mod_revision == self.value?.mod_revision ? self.arrival : nil
+            self = Slot(revision: revision, value: value, arrival: arrival ?? known)
         }
     }
 
@@ -260,7 +267,9 @@ final class FamilyWatch: Sendable {
             for event in events {
                 let revision = event.kv.mod_revision?.value ?? 0
                 let value = event.isDeletion ? nil : event.kv
-                if event.kv.key == keys.record { view?.recordSlot.take(value, at: revision) }
+                if event.kv.key == keys.record {
+                    view?.recordSlot.take(value, at: revision, arriving: client.clock.wallNow)
+                }
                 if event.kv.key == keys.lock { view?.lockSlot.take(value, at: revision) }
             }
         }

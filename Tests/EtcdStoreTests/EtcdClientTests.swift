@@ -42,7 +42,7 @@ import Testing
         #expect(state.standing.fault?.kind == kind)
         #expect(state.standing.counts == [kind: 1])
         fleet.etcd.fail(nil)
-        fleet.clock.advance(by: .seconds(1))
+        fleet.clock.advance(by: .milliseconds(100))
         #expect(await self.words(of: state) == "none")
         // That something can be read does not show that something can be written.
         #expect((state.standing.fault == nil) == (kind != .full))
@@ -79,13 +79,13 @@ import Testing
         #expect(state.standing.counts == [.unreachable: 1])
     }
 
-    @Test func `members of which none answers are left alone for a second`() async throws {
+    @Test func `members of which none answers are left alone for a moment`() async throws {
         let state = try fleet.state(members: ["one", "two"])
         fleet.etcd.fail(.unreachable)
         for _ in 0..<5 { #expect(await words(of: state).contains("cannot be reached")) }
         #expect(fleet.etcd.members.count == 2)
         #expect(state.standing.counts == [.unreachable: 1])
-        fleet.clock.advance(by: .seconds(1))
+        fleet.clock.advance(by: .milliseconds(100))
         _ = await words(of: state)
         #expect(fleet.etcd.members.count == 4)
     }

@@ -243,6 +243,27 @@ import Testing
         #expect(own.issuedAt == fleet.clock.wallNow)
     }
 
+    @Test func `the age of a token that the watch tells of is exact`() async throws {
+        // Its `Date` leaves out 900 ms.
+        fleet.clock.advance(by: .milliseconds(900))
+        fleet.etcd.date = "Fri, 15 Jan 2027 08:00:00 GMT"
+        let fast = ManualClock(wall: 1_800_000_000 + 3600)
+        fast.advance(by: .milliseconds(900))
+        let (one, other) = (
+            try fleet.store("a"), try fleet.state("b", clock: fast).store(of: "orders")
+        )
+        defer { withExtendedLifetime(other) {} }
+        let changes = try #require(other.changes())
+        var iterator = changes.makeAsyncIterator()
+        #expect(try #require(await iterator.next()) == nil)
+        #expect(await eventually { fleet.etcd.watcherCount == 1 })
+        var record = Fleet.record("first")
+        record.refreshExpiresAt = fleet.clock.wallNow + .seconds(60)
+        try await fleet.put(record, by: one)
+        let found = try #require(await iterator.next()??.refreshExpiresAt)
+        #expect(abs((found - fast.wallNow).seconds - 60) < 0.001)
+    }
+
     // MARK: - News
 
     @Test func `a wait for the lock ends when another machine stores something`() async throws {

@@ -22,13 +22,14 @@ enum TokenFile {
         var intent: Intent?
         var quarantine: Quarantine?
         var pinned: PinnedDocument?
+        var saved_at: Double?
 
         var times: [Double] {
             access_tokens.values.flatMap {
                 [$0.issued_at, $0.expires_at, $0.refresh_at].compactMap { $0 }
             }
                 + [
-                    refresh_expires_at, intent?.started_at, quarantine?.since,
+                    refresh_expires_at, saved_at, intent?.started_at, quarantine?.since,
                     pinned?.client_secret_expires_at,
                 ].compactMap { $0 }
         }
@@ -88,7 +89,8 @@ enum TokenFile {
                     since: $0.since.secondsSinceEpoch
                 )
             },
-            pinned: record.pinned.map(PinnedDocument.init)
+            pinned: record.pinned.map(PinnedDocument.init),
+            saved_at: record.savedAt?.secondsSinceEpoch
         )
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
@@ -150,6 +152,7 @@ enum TokenFile {
             )
         }
         record.pinned = document.pinned?.server
+        record.savedAt = document.saved_at.map { UnixTime(secondsSinceEpoch: $0) }
         return record
     }
 

@@ -87,6 +87,8 @@ public struct TokenRecord: Sendable, Equatable {
     public var intent: Intent?
     /// A refresh token that was rejected.
     public var quarantine: Quarantine?
+    /// When it was stored, by the clock of the machine that did, where machines share a store.
+    package var savedAt: UnixTime?
     /// The authorization server that was trusted at the sign-in, if it was found by the resource's URL.
     package var pinned: PinnedServer?
 
@@ -99,6 +101,7 @@ public struct TokenRecord: Sendable, Equatable {
     package func moved(by offset: Duration) -> TokenRecord {
         guard offset != .zero else { return self }
         var record = self
+        record.savedAt = savedAt.map { $0 + offset }
         record.refreshExpiresAt = refreshExpiresAt.map { $0 + offset }
         record.accessTokens = accessTokens.mapValues { token in
             var token = token
