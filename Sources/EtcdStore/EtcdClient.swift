@@ -204,7 +204,7 @@ package final class EtcdClient: Sendable {
             }
         }
         guard let last else { preconditionFailure("a member was asked") }
-        if last.kind != .leaseLost, last.kind != .compacted, !Task.isCancelled {
+        if last.kind != .leaseLost, !Task.isCancelled {
             note(last)
             if last.mayDependOnMember { state.withLock { $0.restEnd = clock.now + Self.rest } }
         }

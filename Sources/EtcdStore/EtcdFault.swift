@@ -20,8 +20,6 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
         case denied
         /// A lease has ended.
         case leaseLost = "lease_lost"
-        /// A revision was asked for that etcd no longer keeps.
-        case compacted
         /// What is stored was not written by netproxy, or was sealed with another key.
         case foreign
         /// Anything else that was answered.
@@ -45,7 +43,7 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
     var mayDependOnMember: Bool {
         switch kind {
         case .slow, .unreachable, .tls, .noLeader, .unexpected: true
-        case .full, .denied, .leaseLost, .compacted, .foreign: false
+        case .full, .denied, .leaseLost, .foreign: false
         }
     }
 
@@ -102,8 +100,6 @@ extension EtcdFault {
             )
         } else if says("requested lease not found") {
             self.init(.leaseLost, "\(origin): \(words)")
-        } else if says("required revision has been compacted") || code == 11 {
-            self.init(.compacted, "\(origin): \(words)")
         } else if code == 7 || code == 16 || says("authentication") || says("auth token")
             || says("user name is empty") || says("auth store is old")
         {

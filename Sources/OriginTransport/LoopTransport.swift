@@ -33,11 +33,11 @@ package struct LoopTransport: HTTPTransport {
             return try await upload(request, over: pool, &context, until: limit)
         }
         if let connection = pool.takeIdle(&context) {
-            if context.hasSendCondition { try check(context, before: connection, of: pool) }
+            if context.sendCondition != nil { try check(context, before: connection, of: pool) }
             return try await connection.send(consume request, context: &context, until: limit)
         }
         let connection = try await pool.acquire(&context, until: limit)
-        if context.hasSendCondition { try check(context, before: connection, of: pool) }
+        if context.sendCondition != nil { try check(context, before: connection, of: pool) }
         return try await connection.send(request, context: &context, until: limit)
     }
 
@@ -55,7 +55,7 @@ package struct LoopTransport: HTTPTransport {
     }
 
     private static func refusal(_ context: borrowing RequestContext) -> NetworkError? {
-        guard let condition = context.sendCondition, !condition() else { return nil }
+        guard let condition = context.sendCondition, !condition.holds() else { return nil }
         return NetworkError(
             .httpRequestDenied,
             side: .proxy,
@@ -91,7 +91,7 @@ package struct LoopTransport: HTTPTransport {
                     )
                 }
             }
-            if context.hasSendCondition, let refusal = LoopTransport.refusal(context) {
+            if context.sendCondition != nil, let refusal = LoopTransport.refusal(context) {
                 throw refusal
             }
             do {
@@ -137,7 +137,7 @@ package struct LoopTransport: HTTPTransport {
         } else {
             connection = try await pool.acquire(&context, until: limit)
         }
-        if context.hasSendCondition { try check(context, before: connection, of: pool) }
+        if context.sendCondition != nil { try check(context, before: connection, of: pool) }
         return try await connection.send(request, context: &context, until: limit)
     }
 

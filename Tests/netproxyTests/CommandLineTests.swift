@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: [
         "init", "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token", "login",
-        "logout", "version",
+        "logout", "state", "version",
     ])
     func `every command has a help text`(name: String) throws {
         let help = Netproxy.helpMessage(for: try #require(command(name)))

@@ -6,12 +6,10 @@ public struct RequestContext: Sendable {
     /// When the exchange as a whole must be over.
     public var deadline: ContinuousClock.Instant? {
         get { limit?.instant }
-        set { limit = newValue.map { Limit($0) } }
+        set { limit = newValue.map { Limit($0, nil) } }
     }
-    /// Whether the request is written only if a condition holds then; to ask costs less than to copy it.
-    package var hasSendCondition: Bool { limit?.sendCondition != nil }
     /// Asked when the request is about to be written: with `false` nothing is sent.
-    package var sendCondition: (@Sendable () -> Bool)? { limit?.sendCondition }
+    package private(set) var sendCondition: SendCondition?
     /// What set the deadline, for the error of an exchange that it ends.
     package var deadlineSetting: TimeSetting? { limit?.setting }
     /// Whether there is a deadline; to ask costs less than to copy it.
@@ -65,17 +63,21 @@ public struct RequestContext: Sendable {
     private final class Limit: Sendable {
         let instant: ContinuousClock.Instant
         let setting: TimeSetting?
-        let sendCondition: (@Sendable () -> Bool)?
 
-        init(
-            _ instant: ContinuousClock.Instant,
-            _ setting: TimeSetting? = nil,
-            sendCondition: (@Sendable () -> Bool)? = nil
-        ) {
+        init(_ instant: ContinuousClock.Instant, _ setting: TimeSetting?) {
             self.instant = instant
             self.setting = setting
-            self.sendCondition = sendCondition
         }
+    }
+
+    /// What must hold when a request is written.
+    ///
+    /// An object, since few requests have one: the others copy nothing for it.
+    package final class SendCondition: Sendable {
+        /// Asks whether it holds.
+        package let holds: @Sendable () -> Bool
+
+        init(_ holds: @escaping @Sendable () -> Bool) { self.holds = holds }
     }
 
     /// Starts the record of an exchange.
@@ -104,7 +106,7 @@ extension RequestContext {
         sendingIf condition: @escaping @Sendable () -> Bool
     ) {
         self.init(deadline: deadline)
-        limit = Limit(deadline, sendCondition: condition)
+        sendCondition = SendCondition(condition)
     }
 
     /// Where an attempt went, if the transport decided that: one with several upstreams, or with none.
