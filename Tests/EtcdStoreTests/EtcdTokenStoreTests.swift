@@ -291,13 +291,7 @@ import Testing
         #expect(try #require(await iterator.next()) == nil)
         let lock = try await fleet.lock(one)
         _ = try await one.load(under: lock)
-        var announced = Fleet.record("first")
-        announced.intent = TokenRecord.Intent(
-            fingerprint: "f",
-            startedAt: fleet.clock.wallNow,
-            attempts: 1
-        )
-        try await one.save(announced, replacing: 0)
+        try await one.save(fleet.announced("first"), replacing: 0)
         try await one.save(Fleet.record("second", revision: 2), replacing: 1)
         #expect(await iterator.next()??.refreshToken == Secret("second"))
     }
@@ -310,13 +304,7 @@ import Testing
         #expect(try #require(await iterator.next()) == nil)
         let lock = try await fleet.lock(one)
         _ = try await one.load(under: lock)
-        var announced = Fleet.record("first")
-        announced.intent = TokenRecord.Intent(
-            fingerprint: "f",
-            startedAt: fleet.clock.wallNow,
-            attempts: 1
-        )
-        try await one.save(announced, replacing: 0)
+        try await one.save(fleet.announced("first"), replacing: 0)
         stop()
         #expect(await iterator.next()??.intent?.attempts == 1)
     }

@@ -89,6 +89,17 @@ final class Fleet: Sendable {
         return record
     }
 
+    /// A record whose refresh token is being presented.
+    func announced(_ refreshToken: String) -> TokenRecord {
+        var record = Fleet.record(refreshToken)
+        record.intent = TokenRecord.Intent(
+            fingerprint: TokenRecord.fingerprint(Secret(refreshToken)),
+            startedAt: clock.wallNow,
+            attempts: 1
+        )
+        return record
+    }
+
     /// Stores a record as another machine does.
     func put(_ record: TokenRecord, by store: EtcdTokenStore) async throws {
         let lock = try await lock(store)
