@@ -80,11 +80,19 @@ def describe(arguments):
     return lines
 
 
+def visible(command, parent=""):
+    """The commands below one, each before its own, with their whole names."""
+    for child in command.get("subcommands") or []:
+        if child["commandName"] == "help" or not child.get("shouldDisplay", True):
+            continue
+        child = {**child, "commandName": parent + child["commandName"]}
+        yield child
+        yield from visible(child, child["commandName"] + " ")
+
+
 def commands(root):
     lines = [".SH COMMANDS"]
-    for command in root["subcommands"]:
-        if command["commandName"] == "help" or not command.get("shouldDisplay", True):
-            continue
+    for command in visible(root):
         lines += [f".SS {bold(command['commandName'])} {synopsis(command)}"]
         for text in (command.get("abstract"), command.get("discussion")):
             for paragraph in re.split(r"\n\s*\n", text or ""):
