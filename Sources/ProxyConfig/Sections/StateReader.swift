@@ -62,6 +62,9 @@ struct StateReader {
             if url.origin.scheme == .http, etcd[.clientCertificate] != nil {
                 reading.report("expected an https URL, because of client_certificate", at: item)
             }
+            if url.origin.scheme == .http, !url.origin.isLoopback, etcd[.password] != nil {
+                reading.report("would send the password over http://, use https://", at: item)
+            }
             return url.origin
         }
         return origins
