@@ -47,6 +47,8 @@ struct TokenRenewal {
                 let settled = try await access.settleWithoutLock(for: reason, by: manager)
                 if let settled { return settled }
             } catch {
+                // A look that finds no store keeps no credential waiting that needs none.
+                guard presentsStoredTokens else { return .askAgain }
                 return manager.fail(storeFailure(error))
             }
             if let adopted = await access.adoptAtFirstSight(for: reason, by: manager) {

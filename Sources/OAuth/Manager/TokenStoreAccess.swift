@@ -223,8 +223,12 @@ struct TokenStoreAccess: Sendable {
             if store.isShared {
                 // Another machine may have stored a token that serves all of them.
                 let found = try await store.load()
+                guard manager.engine.hasBegunNoRenewal(since: check) else { return }
                 manager.decide { engine, _ in engine.learn(found) }
-                guard manager.isUnsaved else { return manager.publish() }
+                guard manager.isUnsaved else {
+                    if found?.refreshToken != before { _ = manager.yieldToStored() }
+                    return manager.publish()
+                }
             }
             let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
             defer { lock.release() }
