@@ -81,7 +81,13 @@ package final class EtcdTokenStore: TokenStoring {
             let (watched, serial) = watch.current
             // Reading costs etcd less than trying: thousands of machines may want the lock of one.
             let view: FamilyWatch.View
-            if let watched, !looksForItself { view = watched } else { view = try await look() }
+            if let watched, !looksForItself {
+                view = watched
+            } else {
+                do throws(EtcdFault) { view = try await watch.look() } catch {
+                    throw error.storeError
+                }
+            }
             if unlessChanged, isNews(view.record) { return nil }
             if view.lock == nil, let held = try await attempt() { return grant(held) }
             guard clock.now < deadline else { throw TokenStoreError.locked(words(of: view.lock)) }
@@ -90,23 +96,6 @@ package final class EtcdTokenStore: TokenStoring {
             await watch.change(since: serial, until: limit)
             looksForItself = clock.now >= limit
             if view.lock != nil { await letOthersGoFirst(until: deadline, clock) }
-        }
-    }
-
-    /// Reads both keys.
-    private func look() async throws(TokenStoreError) -> FamilyWatch.View {
-        do {
-            let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
-            let values = found.kvs ?? []
-            let view = FamilyWatch.View(
-                record: values.first { $0.key == keys.record },
-                lock: values.first { $0.key == keys.lock },
-                at: found.revision
-            )
-            watch.note(record: view.record, lock: view.lock, at: found.revision)
-            return view
-        } catch {
-            throw error.storeError
         }
     }
 
@@ -159,17 +148,9 @@ package final class EtcdTokenStore: TokenStoring {
             )
             let record = answer.read(keys.record)
             let lock = answer.read(keys.lock)
-            if answer.succeeded == true {
-                return HeldLock(
-                    lease: id,
-                    created: answer.revision,
-                    asked: asked,
-                    record: record,
-                    by: client
-                )
-            }
-            if let lock, lock.lease?.value == id, let created = lock.create_revision?.value {
-                // Our own: the answer to the first transaction was lost.
+            // Or our own, if the answer to a first transaction was lost.
+            let own = lock?.lease?.value == id ? lock?.create_revision?.value : nil
+            if let created = answer.succeeded == true ? answer.revision : own {
                 return HeldLock(
                     lease: id,
                     created: created,

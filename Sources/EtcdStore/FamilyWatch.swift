@@ -184,6 +184,23 @@ final class FamilyWatch: Sendable {
         }
     }
 
+    /// Reads both keys, and takes note of them.
+    func look() async throws(EtcdFault) -> View {
+        let found = try await read()
+        note(record: found.record, lock: found.lock, at: found.recordSlot.revision)
+        return found
+    }
+
+    private func read() async throws(EtcdFault) -> View {
+        let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
+        let values = found.kvs ?? []
+        return View(
+            record: values.first { $0.key == keys.record },
+            lock: values.first { $0.key == keys.lock },
+            at: found.revision
+        )
+    }
+
     /// Takes note of a record that was written, or removed, at a revision.
     func note(written record: EtcdKeyValue?, at revision: Int64) {
         update { $0?.recordSlot.take(record, at: revision) }
@@ -213,17 +230,9 @@ final class FamilyWatch: Sendable {
     /// Reads what is there, and follows the changes until the stream ends.
     private func follow(as run: Int) async {
         do throws(EtcdFault) {
-            let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
-            let revision = found.header?.revision?.value ?? 0
-            let values = found.kvs ?? []
-            update(by: run) { view in
-                view = View(
-                    record: values.first { $0.key == keys.record },
-                    lock: values.first { $0.key == keys.lock },
-                    at: revision
-                )
-            }
-            try await follow(from: revision + 1)
+            let found = try await read()
+            update(by: run) { $0 = found }
+            try await follow(from: found.recordSlot.revision + 1)
         } catch {
             // The client has told of it, unless the connection just ended; it is made again in any case.
         }
