@@ -52,8 +52,8 @@ package final class EtcdClient: Sendable {
         var preferred = 0
         var token: Secret?
         var standing = Standing()
-        /// Until when questions fail at once with the last fault: no member has answered.
-        var restEnd: ContinuousClock.Instant?
+        /// What questions fail with at once, and until when: no member has answered.
+        var rest: (fault: EtcdFault, end: ContinuousClock.Instant)?
         /// What was begun and is not waited for.
         var pending: [Int: Task<Void, Never>] = [:]
         var nextID = 0
@@ -184,8 +184,7 @@ package final class EtcdClient: Sendable {
         _ ask: (Origin) async throws(EtcdFault) -> Answer
     ) async throws(EtcdFault) -> Answer {
         let (first, resting) = state.withLock { state in
-            let isResting = state.restEnd.map { clock.now < $0 } ?? false
-            return (state.preferred, isResting ? state.standing.fault : nil)
+            (state.preferred, state.rest.flatMap { clock.now < $0.end ? $0.fault : nil })
         }
         if let resting, path != "lease/keepalive" { throw resting }
         var last: EtcdFault?
@@ -193,7 +192,7 @@ package final class EtcdClient: Sendable {
             let index = (first + offset) % members.count
             do throws(EtcdFault) {
                 let answer = try await asking(members[index], ask)
-                state.withLock { ($0.preferred, $0.restEnd) = (index, nil) }
+                state.withLock { ($0.preferred, $0.rest) = (index, nil) }
                 let writes = path == "kv/txn" || path == "lease/grant"
                 noteSuccess { $0.kind != .foreign && ($0.kind != .full || writes) }
                 return answer
@@ -206,7 +205,9 @@ package final class EtcdClient: Sendable {
         guard let last else { preconditionFailure("a member was asked") }
         if last.kind != .leaseLost, !Task.isCancelled {
             note(last)
-            if last.mayDependOnMember { state.withLock { $0.restEnd = clock.now + Self.rest } }
+            if last.mayDependOnMember {
+                state.withLock { $0.rest = (last, clock.now + Self.rest) }
+            }
         }
         throw last
     }

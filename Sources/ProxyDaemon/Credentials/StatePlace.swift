@@ -159,7 +159,7 @@ extension EtcdClient {
 
 extension OAuthSettings.Grant {
     /// Whether its tokens begin with a user, or with a refresh token that is used up.
-    fileprivate var needsSignIn: Bool {
+    var needsSignIn: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true
         case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName: false

@@ -154,9 +154,7 @@ package struct SignIn: Sendable {
 
     /// Refuses a sign-in that is not needed, or whose tokens could not be stored.
     func prepare() async throws {
-        switch settings.grant {
-        case .authorizationCode, .deviceCode, .refreshToken: break
-        case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName:
+        guard settings.grant.needsSignIn else {
             throw Failure(
                 description:
                     "\(credential.name) uses \(settings.grant.rawValue): no sign-in is needed"
