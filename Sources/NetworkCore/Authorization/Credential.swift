@@ -17,6 +17,7 @@ public struct Credential: Sendable {
         /// Known without a look at an instant, whose size is known at run time only.
         let isDated: Bool
         let isForOneUse: Bool
+        let mayPredateRefusal: Bool
         let proof: (any CredentialProof)?
         let signing: Signing?
         let isPerRequest: Bool
@@ -30,6 +31,7 @@ public struct Credential: Sendable {
             _ generation: Int?,
             _ issuedAt: ContinuousClock.Instant?,
             _ isForOneUse: Bool = false,
+            _ mayPredateRefusal: Bool = false,
             _ proof: (any CredentialProof)? = nil,
             _ signing: Signing? = nil
         ) {
@@ -43,6 +45,7 @@ public struct Credential: Sendable {
             self.issuedAt = issuedAt
             isDated = issuedAt != nil
             self.isForOneUse = isForOneUse
+            self.mayPredateRefusal = mayPredateRefusal
             self.proof = proof
             self.signing = signing
             isPerRequest = proof != nil || signing != nil
@@ -76,6 +79,9 @@ public struct Credential: Sendable {
     }
     /// Whether it serves only those who waited for it.
     package var isForOneUse: Bool { facts.isForOneUse }
+    /// Whether it may have been issued before the credential that it replaces was refused, and was then
+    /// revoked with it: if the replay with it is refused as well, a renewal may still help.
+    package var mayPredateRefusal: Bool { facts.mayPredateRefusal }
 
     /// What goes with it in each request; `nil` for a credential that is enough by itself.
     var proof: (any CredentialProof)? { facts.proof }
@@ -146,7 +152,7 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant?
     ) {
         let signing = Signing(signer: signer, secrets: secrets)
-        facts = Facts(name, Secret(""), generation, issuedAt, false, nil, signing)
+        facts = Facts(name, Secret(""), generation, issuedAt, false, false, nil, signing)
     }
 
     /// The same as one of several, which follow each other.
@@ -158,6 +164,7 @@ public struct Credential: Sendable {
                 generation,
                 issuedAt,
                 isForOneUse,
+                mayPredateRefusal,
                 facts.proof,
                 facts.signing
             )
@@ -175,16 +182,26 @@ public struct Credential: Sendable {
     ///   - generation: which token of its manager it is.
     ///   - issuedAt: when it was issued.
     ///   - isForOneUse: whether it serves only the requests that waited for it.
+    ///   - mayPredateRefusal: whether it was not requested because of a refusal.
     ///   - proof: what goes with it in each request.
     package init?(
         accessToken value: Secret,
         generation: Int,
         issuedAt: ContinuousClock.Instant,
         isForOneUse: Bool,
+        mayPredateRefusal: Bool,
         proof: (any CredentialProof)?
     ) {
         guard Grammar.isFieldValue(value.reveal()) else { return nil }
-        facts = Facts(.authorization, value, generation, issuedAt, isForOneUse, proof)
+        facts = Facts(
+            .authorization,
+            value,
+            generation,
+            issuedAt,
+            isForOneUse,
+            mayPredateRefusal,
+            proof
+        )
     }
 }
 

@@ -1,8 +1,8 @@
 /// Sends a request once more when its token was refused and there is another token.
 ///
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
-/// Calls `next` at most twice, once more for an origin that does not know `Expect`, and once more for
-/// one that wants another proof of possession. A refusal that cannot be cured is passed through as the
+/// Calls `next` at most twice, and once more each for an origin that does not know `Expect`, for one that
+/// wants another proof of possession, and after a replay with a token that may be older than the 401. A refusal that cannot be cured is passed through as the
 /// upstream sent it, with the reason in `context.authorization`. What counts as a refusal, besides a 401
 /// and a gRPC call's UNAUTHENTICATED, is in a `RefusalRule`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
@@ -161,7 +161,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         _ context: inout RequestContext
     ) async -> ReplayDecision {
         let intent: Rejection.Intent =
-            if context.retriesOfAccount.contains(.unauthorized) {
+            if isReplayOver(context) {
                 .afterReplay
             } else if !replays {
                 .report(.replayOff)
@@ -184,6 +184,15 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             context.authorization?.addWait(since: start, on: authorizer.clock)
         }
         return ReplayDecision(verdict, to: intent, after: context.retriesOfAccount)
+    }
+
+    /// Whether a token that was requested because of a refusal was refused, or a second replay was.
+    private func isReplayOver(_ context: borrowing RequestContext) -> Bool {
+        switch context.retriesOfAccount.count(where: { $0 == .unauthorized }) {
+        case 0: false
+        case 1: context.sentCredential?.mayPredateRefusal != true
+        default: true
+        }
     }
 
     /// Returns the refusal to the caller.

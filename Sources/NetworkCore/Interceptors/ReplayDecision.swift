@@ -1,5 +1,5 @@
 /// What is done about a 401: a new token and a new proof of possession are each tried once in an
-/// exchange, whichever is refused first.
+/// exchange, whichever is refused first, and a token that may be older than the first 401 does not count.
 ///
 /// | renewed before | `replay`, `replayOnce` | `proveAgain` | `passThrough` |
 /// |---|---|---|---|
@@ -35,7 +35,7 @@ enum ReplayDecision {
             case .proveAgain(let credential): .attempt(because: .proof, with: credential)
             case .signAgain where retries.contains(.clockSkew): .passThrough(.alreadyReplayed)
             case .signAgain: .attempt(because: .clockSkew, with: nil)
-            case _ where retries.contains(.unauthorized): .passThrough(.alreadyReplayed)
+            case _ where intent == .afterReplay: .passThrough(.alreadyReplayed)
             case .replay: .attempt(because: .unauthorized, with: nil)
             case .replayOnce(let credential): .attempt(because: .unauthorized, with: credential)
             case .passThrough(let reason): .passThrough(reason)

@@ -9,8 +9,21 @@ struct HeldToken {
     var standing: TokenStanding
 
     /// Makes the credential of a token; `nil` if the token is not a valid field value.
-    init?(_ token: Token, windows: TokenWindows?, _ provenance: TokenStanding.Provenance) {
-        guard let credential = Credential(token) else { return nil }
+    ///
+    /// - Parameters:
+    ///   - token: the token.
+    ///   - windows: when it is renewed.
+    ///   - provenance: where it comes from.
+    ///   - mayPredateRefusal: whether it was not requested because of a refusal here.
+    init?(
+        _ token: Token,
+        windows: TokenWindows?,
+        _ provenance: TokenStanding.Provenance,
+        mayPredateRefusal: Bool
+    ) {
+        guard let credential = Credential(token, mayPredateRefusal: mayPredateRefusal) else {
+            return nil
+        }
         self.token = token
         self.credential = credential
         self.windows = windows
@@ -98,7 +111,7 @@ extension HeldToken {
         if reason == .early, let windows, windows.stale.isReached(at: now) { return nil }
         // An unknown outcome is resolved soon: the server's grace period runs.
         if record.intent != nil { windows?.advance(to: now) }
-        self.init(token, windows: windows, .adopted)
+        self.init(token, windows: windows, .adopted, mayPredateRefusal: true)
     }
 }
 
@@ -167,7 +180,9 @@ struct IssuedToken {
             refreshBefore: configuration.refreshBefore,
             jitter: jitter
         )
-        guard let issued = HeldToken(token, windows: windows, .issued) else { return nil }
+        let isForRefusal = reason == .unauthorized
+        let issued = HeldToken(token, windows: windows, .issued, mayPredateRefusal: !isForRefusal)
+        guard let issued else { return nil }
         self.issued = issued
     }
 

@@ -123,12 +123,17 @@ struct TokenWindows {
 
 extension Credential {
     /// The credential of a token; `nil` if that is not a valid field value.
-    init?(_ token: Token) {
+    ///
+    /// - Parameters:
+    ///   - token: the token.
+    ///   - mayPredateRefusal: whether it was not requested because of a refusal.
+    init?(_ token: Token, mayPredateRefusal: Bool) {
         self.init(
             accessToken: Secret(token.fieldValue),
             generation: token.generation,
             issuedAt: token.issuedAt.steady,
             isForOneUse: token.isForOneUse,
+            mayPredateRefusal: mayPredateRefusal,
             proof: token.proof.map { BoundToken(token: token.value, proof: $0) }
         )
     }

@@ -251,7 +251,11 @@ struct TokenEngine {
         guard let trial, trial.generation == generation else { return }
         self.trial = nil
         let outcome: RenewalOutcome =
-            finding == .refused ? .refusedAgain : .credential(trial.credential)
+            switch finding {
+            case .refused where trial.credential.mayPredateRefusal: .askAgain
+            case .refused: .refusedAgain
+            case .accepted, .inconclusive: .credential(trial.credential)
+            }
         actions += [.publish, .endTrial(outcome)]
     }
 

@@ -88,6 +88,36 @@ import Testing
 
     @Test(
         arguments: [
+            ([.replay, .replay, .replay], [.unauthorized, .unauthorized], .alreadyReplayed),
+            ([.replay, .passThrough], [.unauthorized], .excess),
+            (
+                [.replay, .proveAgain, .replay, .replay],
+                [.unauthorized, .proof, .unauthorized],
+                .alreadyReplayed
+            ),
+            ([.replay, .replayOnce, .replay], [.unauthorized, .unauthorized], .alreadyReplayed),
+            ([.replayOnce, .replay], [.unauthorized], .alreadyReplayed),
+        ] as [([Words], [RetryReason], NotReplayed)]
+    )
+    func `a token that may be older than the first 401 is no reason to give up`(
+        script: [Words],
+        retries: [RetryReason],
+        reason: NotReplayed
+    ) async throws {
+        let authorizer = try ScriptedAuthorizer(script, mayPredateRefusal: true)
+        let upstream = RefusingUpstream(times: .max)
+        var context = RequestContext()
+        _ = try await RequestChain.authorized(by: authorizer, upstream)
+            .send(.refused(.kept), context: &context)
+        #expect(context.retries == retries)
+        #expect(context.authorization?.notReplayed == reason)
+        #expect(upstream.tokens == ["Bearer 1"] + script.dropLast().map(\.sent))
+        #expect(authorizer.intents.count == script.count)
+        #expect(authorizer.intents.last == (reason == .excess ? .replay : .afterReplay))
+    }
+
+    @Test(
+        arguments: [
             ([.replay, .replay], [.unauthorized], .alreadyReplayed),
             ([.replay, .passThrough], [.unauthorized], .alreadyReplayed),
             ([.proveAgain, .proveAgain], [.proof], .proofRefused),
@@ -172,8 +202,16 @@ private final class ScriptedAuthorizer: Authorizing {
     private let own: Credential
     private let state: Mutex<State>
 
-    init(_ script: [RefusedAttempts.Words]) throws {
-        shared = try #require(Credential(.authorization, Secret("Bearer 1"), generation: 1))
+    init(_ script: [RefusedAttempts.Words], mayPredateRefusal: Bool = false) throws {
+        let token = Credential(
+            accessToken: Secret("Bearer 1"),
+            generation: 1,
+            issuedAt: .now,
+            isForOneUse: false,
+            mayPredateRefusal: mayPredateRefusal,
+            proof: nil
+        )
+        shared = try #require(token)
         own = try #require(Credential(.authorization, Secret("Bearer own"), generation: 2))
         state = Mutex(State(script: script))
     }

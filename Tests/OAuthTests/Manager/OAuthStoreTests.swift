@@ -122,24 +122,6 @@ import Testing
         #expect(first.requests == 2)
     }
 
-    @Test func `a token of another manager's that is refused is renewed at the next request`()
-        async throws
-    {
-        let first = harness()
-        let second = companion(of: first)
-        _ = try await first.token()
-        _ = try await second.token()
-        first.server.revokeAccess()
-        #expect(try await second.send().response.status == 200)
-        first.server.revokeAccess()
-        // The first one takes over what the second one had, which is refused as well.
-        let (response, context) = try await first.send()
-        #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed?.rawValue == "already_replayed")
-        #expect(try await first.send().response.status == 200)
-        #expect(first.requests == 3)
-    }
-
     @Test func `a token of another manager's in its last part is no successor`() async throws {
         let store = WatchedStore()
         let harness = harness(store: store)

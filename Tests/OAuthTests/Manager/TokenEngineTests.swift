@@ -124,4 +124,18 @@ import Testing
         let nextActivity = cells.count > 6 ? Activity(rawValue: cells[6]) : nil
         #expect(model.activity == nextActivity ?? (isStarted ? .renewing : activity))
     }
+
+    @Test func `those who wait for the trial of another process's token go on with the next one`()
+        throws
+    {
+        var model = EngineModel(.refused, .renewing)
+        #expect(model.adopt("stored") == "token")
+        let renewal = try #require(model.engine.renewal)
+        let token = try #require(model.engine.current?.credential)
+        model.handle(.renewalEnded(renewal, .credential(token), waiting: 9))
+        #expect(model.activity == .trial)
+        _ = model.refuse(.refused)
+        #expect(model.actions.contains("end trial: ask again"))
+        #expect(model.activity == .renewing)
+    }
 }

@@ -1,0 +1,94 @@
+import NetworkCore
+import OAuth
+import TestSupport
+import Testing
+
+/// Tokens that follow a refused one without having been requested for it: whoever revoked the one before may
+/// have revoked them as well.
+@Suite struct RefusedSuccessorTests {
+    private let first = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+    private let second: OAuthHarness
+
+    init() {
+        second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+    }
+
+    /// Leaves a token in the store that the first manager does not know yet, and revokes all.
+    private func revokeTokensOfBoth() async throws {
+        _ = try await first.token()
+        _ = try await second.token()
+        first.server.revokeAccess()
+        #expect(try await second.send().response.status == 200)
+        first.server.revokeAccess()
+    }
+
+    @Test
+    func `a token of another manager's that is refused is renewed, and the request sent again`()
+        async throws
+    {
+        try await revokeTokensOfBoth()
+        let (response, context) = try await first.send()
+        #expect(response.status == 200)
+        #expect(context.retries == [.unauthorized, .unauthorized])
+        #expect(context.authorization?.notReplayed == nil)
+        #expect(first.requests == 3)
+    }
+
+    @Test func `a token whose renewal had begun before is renewed, and the request sent again`()
+        async throws
+    {
+        _ = try await first.token()
+        first.clock.advance(by: .seconds(3400))
+        first.server.gate.close()
+        _ = try await first.token()
+        #expect(await eventually { first.server.gate.waiting == 1 })
+        first.server.revokeAccess()
+        first.onEvent { [server = first.server] event in
+            if case .refreshed(generation: 2, _, _) = event { server.revokeAccess() }
+        }
+        async let answer = first.send()
+        #expect(await eventually { await first.manager.status().waiters == 1 })
+        first.server.gate.open()
+        let (response, context) = try await answer
+        first.onEvent(nil)
+        #expect(response.status == 200)
+        #expect(context.retries == [.unauthorized, .unauthorized])
+        #expect(first.requests == 3)
+    }
+
+    @Test func `a second replay is the last one`() async throws {
+        try await revokeTokensOfBoth()
+        first.api.refuseEverything()
+        let (response, context) = try await first.send()
+        #expect(response.status == 401)
+        #expect(context.retries == [.unauthorized, .unauthorized])
+        #expect(context.authorization?.notReplayed == .alreadyReplayed)
+        #expect(first.requests == 3)
+        // The token that was requested for a refusal has not helped: renewals pause.
+        let (_, later) = try await first.send()
+        #expect(later.authorization?.notReplayed == .tokenRefusedAgain)
+        #expect(first.requests == 3)
+    }
+
+    @Test
+    func `a storm tries another manager's token with one request, and is served with the next`()
+        async throws
+    {
+        try await revokeTokensOfBoth()
+        let count = 32
+        first.api.gate.close()
+        let answers = try await withThrowingTaskGroup(of: HTTPStatus.self) { group in
+            for _ in 1...count { group.addTask { try await first.send().response.status } }
+            #expect(await eventually { first.api.gate.waiting == count })
+            first.api.gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(answers.count == count && answers.allSatisfy { $0 == 200 })
+        #expect(first.requests == 3)
+    }
+}
