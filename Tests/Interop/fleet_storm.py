@@ -36,7 +36,6 @@ read in etcd.
 import argparse
 import asyncio
 import json
-import os
 import random
 import sys
 import time
@@ -46,11 +45,11 @@ from itertools import chain, pairwise
 from endpoint import Endpoint, expect_no_reuse
 from etcd import Cluster
 from fleet import Load
-from harness import Failure, Skipped, check, equal, eventually
+from harness import Failure, check, equal, eventually
 from machines import Machine, can_shift_clocks, expect_nothing_readable, new_state_key
 from namespaces import Network
 from relay import Relays, owner_of
-from world import World
+from world import run_alone
 
 LIFETIME = 3.0
 GRACE = 30.0
@@ -456,17 +455,9 @@ def main():
                         help="daemons whose clock is an hour fast; 1 by default")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
-    world = World(os.path.abspath(options.netproxy))
-    harm = None
-    try:
-        blow(world, options.seconds, options.seed, options.daemons, options.identity,
-             options.namespaces, options.skewed)
-    except (Failure, Skipped) as failure:
-        harm = failure
-        print(f"FAIL {failure}")
-    finally:
-        world.stop(keep=harm is not None)
-    return 1 if harm else 0
+    return run_alone(options.netproxy, lambda world: blow(
+        world, options.seconds, options.seed, options.daemons, options.identity,
+        options.namespaces, options.skewed))
 
 
 if __name__ == "__main__":

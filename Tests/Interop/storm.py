@@ -22,8 +22,8 @@ import time
 
 from endpoint import Endpoint, expect_no_reuse
 from fleet import Load, Mortal
-from harness import Failure, check, equal
-from world import World
+from harness import check, equal
+from world import run_alone
 
 DAEMONS = 3
 LIFETIME = 3.0
@@ -117,16 +117,8 @@ def main():
                         help="two channels of each daemon share the sign-in")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
-    world = World(os.path.abspath(options.netproxy))
-    harm = None
-    try:
-        blow(world, options.seconds, options.seed, options.identity)
-    except Failure as failure:
-        harm = failure
-        print(f"FAIL {failure}")
-    finally:
-        world.stop(keep=harm is not None)
-    return 1 if harm else 0
+    return run_alone(options.netproxy, lambda world: blow(
+        world, options.seconds, options.seed, options.identity))
 
 
 if __name__ == "__main__":

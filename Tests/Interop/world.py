@@ -14,7 +14,7 @@ import tempfile
 import urllib.parse
 import urllib.request
 
-from harness import Child, Failure, clean_environment, eventually, free_port
+from harness import Child, Failure, Skipped, clean_environment, eventually, free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -310,6 +310,20 @@ class World:
         with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
             file.write(secret + "\n")
         return path
+
+
+def run_alone(netproxy, story):
+    """Runs one story in a world of its own, which is kept if it fails; returns the exit code."""
+    world = World(os.path.abspath(netproxy))
+    harm = None
+    try:
+        story(world)
+    except (Failure, Skipped) as failure:
+        harm = failure
+        print(f"FAIL {failure}")
+    finally:
+        world.stop(keep=harm is not None)
+    return 1 if harm else 0
 
 
 def sha256_of(path):
