@@ -11,7 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from cases_grants import Login, browse
 from cases_readme import GUIDE, block
-from harness import Child, Failure, case, check, clean_environment, equal, free_port
+from etcd import Cluster
+from harness import Child, Failure, case, check, clean_environment, equal, eventually, free_port
+from machines import key_setting, new_state_key, state_in
 from proxy import Netproxy
 from traffic import curl
 from world import HERE, read_json_lines
@@ -72,11 +74,11 @@ class Server:
         return found
 
 
-def netproxy(world, server):
-    """A daemon with the guide's example."""
+def netproxy(world, server, **keys):
+    """A daemon with the guide's example and further top-level keys."""
     text = block("yaml", "discover: true", f"{GUIDE}/MCP.md")
     check("https://tools.example.com/mcp" in text, "the guide's example has another upstream")
-    np = Netproxy(world, {})
+    np = Netproxy(world, {}, **keys)
     del np.config["channels"]
     np.write_config = lambda: write(np, text.replace("https://tools.example.com", server.base))
     np.secret_sources.append(server)
@@ -238,3 +240,29 @@ def mcp_scope_by_hand_joins_the_others(world):
         page, _ = log_in(np, "--scope", " write ")
         equal(page["scope"], "tools write", "scopes of the page")
         works(np)
+
+
+@case
+def a_sign_in_by_url_reaches_other_machines(world):
+    """Server, client and token that one machine has found serve another one, which learns of them from
+    etcd; also one that was started while etcd was away."""
+    with Server(world) as server, Cluster(world) as cluster:
+        keys = {"state": state_in(cluster), "state_key": key_setting(new_state_key(world))}
+        with netproxy(world, server, **keys) as first, netproxy(world, server, **keys) as second:
+            equal(curl(second, second.url("/tools")).status, 503, "status before the sign-in")
+            log_in(first)
+            expect_sign_in(second)
+            works(first)
+            for member in cluster.members:
+                cluster.kill(member)
+            with netproxy(world, server, **keys) as third:
+                equal(curl(third, third.url("/tools")).status, 503, "status without etcd")
+                cluster.start()
+                expect_sign_in(third)
+            equal(len(server.requests("/register")), 1, "clients that were registered")
+
+
+def expect_sign_in(np):
+    """Waits until the daemon has a token, and has the app use it."""
+    eventually(lambda: curl(np, np.url("/tools")).status != 503, "the sign-in is taken over", 30)
+    works(np)

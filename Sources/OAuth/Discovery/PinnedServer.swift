@@ -99,6 +99,14 @@ package struct PinnedServer: Sendable, Equatable {
         self.ownPaths = ownPaths
     }
 
+    /// Whether a manager that was made for `other` cannot use tokens of this one.
+    func isNews(after other: PinnedServer?) -> Bool {
+        var known = other
+        // That a client was refused is told by the server.
+        known?.client.kind = client.kind
+        return self != known
+    }
+
     /// What differs from what is found now, as a clause; `nil` if it is the same server and resource.
     package func change(to resource: ProtectedResource) -> String? {
         let issuer = resource.issuer(preferring: issuer)

@@ -246,8 +246,9 @@ extension ChannelAssembly {
         of owner: CredentialConfiguration.Owner,
         _ log: ChannelLog
     ) -> @Sendable (OAuthEvent) -> Void {
-        { [report, tokenRequests] event in
+        { [report, renewServer, tokenRequests] event in
             tokenRequests.count(event, of: owner.name)
+            if case .signedInElsewhere = event { renewServer(owner.name) }
             if var record = event.record {
                 if case .identity(let name) = owner { record.add("identity", .text(name)) }
                 log.write(record)

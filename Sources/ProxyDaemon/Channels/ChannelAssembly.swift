@@ -22,20 +22,26 @@ final class ChannelAssembly: Sendable {
     /// The log of the daemon itself, and of what no channel claims.
     let ownLog: ChannelLog
     let report: OperatorReport
+    /// Makes a channel again whose server another process has found at a sign-in.
+    let renewServer: @Sendable (String) -> Void
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys: ClientKeys
     /// How often each channel's token was requested.
     let tokenRequests = TokenRequests()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
+    ///
+    /// `renewServer` makes a channel again whose server another process has found at a sign-in.
     init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         loop: EventLoop,
-        report: @escaping OperatorReport
+        report: @escaping OperatorReport,
+        renewServer: @escaping @Sendable (String) -> Void
     ) throws {
         self.environment = environment
         self.report = report
+        self.renewServer = renewServer
         secrets = SecretReader(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(
             configuration,

@@ -6,7 +6,7 @@ extension OAuthEvent {
     /// The line for the operator; `nil` for routine events.
     var line: String? {
         switch self {
-        case .refreshed, .adopted, .stored, .forgotten, .unusualType: nil
+        case .refreshed, .adopted, .stored, .forgotten, .unusualType, .signedInElsewhere: nil
         case .failed(let failure):
             "no token: \(failure.detail)"
                 + (failure.wait.map { "; next attempt in \($0) s at the earliest" } ?? "")
@@ -50,6 +50,13 @@ extension OAuthEvent {
             EventRecord(time: .now, level: .error, event: .token, message: detail)
         case .forgotten:
             EventRecord(time: .now, event: .token, message: "the tokens were forgotten")
+        case .signedInElsewhere(let issuer):
+            EventRecord(
+                time: .now,
+                event: .token,
+                message: "another process has signed in",
+                facts: [("issuer", .text(issuer))]
+            )
         case .unusualType(let type, let scheme):
             EventRecord(
                 time: .now,

@@ -19,7 +19,7 @@ final class TokenRequests: Sendable {
         switch event {
         case .refreshed: counts.withLock { $0[channel, default: Counts()].renewals += 1 }
         case .failed, .dead: counts.withLock { $0[channel, default: Counts()].failures += 1 }
-        case .adopted, .stored, .storeFailed, .forgotten, .unusualType: break
+        case .adopted, .stored, .storeFailed, .forgotten, .unusualType, .signedInElsewhere: break
         }
     }
 

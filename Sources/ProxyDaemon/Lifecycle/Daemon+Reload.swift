@@ -191,8 +191,9 @@ extension Daemon {
     }
 
     /// Makes a channel again whose authorization server is found by its upstream's URL: a user has signed
-    /// in or out.
+    /// in or out, here or on another machine.
     func renewServer(of name: String) async {
+        if case .starting(let opening) = state { _ = await opening.result }
         guard channels[name]?.configuration.discovery != nil else { return }
         if let error = await installAgain() {
             setup.report("channel \(name): the server that was found is not in force: \(error)")

@@ -77,7 +77,8 @@ package actor Daemon {
             configuration,
             environment: setup.environment,
             loop: loops[0],
-            report: setup.report
+            report: setup.report,
+            renewServer: { [weak self] name in Task { await self?.renewServer(of: name) } }
         )
         self.assembly = assembly
         let (first, secretLifetime) = try await assembly.channels(of: configuration, keeping: [])

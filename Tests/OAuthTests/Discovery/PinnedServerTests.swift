@@ -41,6 +41,55 @@ import Testing
         refreshToken: Secret("r")
     )
 
+    /// What a manager tells that finds a sign-in at this server in the store.
+    private func events(
+        finding server: PinnedServer?,
+        after known: PinnedServer?,
+        authority: String? = nil
+    ) -> [String] {
+        var configuration = configuration
+        configuration.pinned = known
+        var engine = TokenEngine(configuration)
+        var record = TokenRecord(authority: authority ?? configuration.authority)
+        record.refreshToken = Secret("theirs")
+        record.pinned = server
+        var words: [String] = []
+        for _ in 1...2 {
+            record.revision += 1
+            engine.learn(record)
+            words += engine.takeActions().compactMap { action in
+                switch action {
+                case .report(.signedInElsewhere(let issuer)): issuer
+                case .report: "another event"
+                default: nil
+                }
+            }
+        }
+        return words
+    }
+
+    @Test
+    func `a sign-in elsewhere is told once, if it is at another server or for another client`() {
+        var other = Self.server
+        other.issuer = "https://b.example.com"
+        #expect(events(finding: other, after: Self.server, authority: "b") == [other.issuer])
+        #expect(events(finding: Self.server, after: nil, authority: "a") == [Self.server.issuer])
+        other = Self.server
+        other.client.id = "c2"
+        #expect(events(finding: other, after: Self.server) == [other.issuer])
+        other = Self.server
+        other.scopes = ["read"]
+        #expect(events(finding: other, after: Self.server) == [other.issuer])
+        other = Self.server
+        other.client.kind = .refused
+        #expect(events(finding: other, after: Self.server).isEmpty)
+        #expect(events(finding: Self.server, after: Self.server).isEmpty)
+        #expect(events(finding: nil, after: Self.server).isEmpty)
+        // Not a sign-in by URL: reported as the mistake that it is.
+        let foreign = events(finding: nil, after: nil, authority: "b")
+        #expect(foreign == ["another event", "another event"])
+    }
+
     private func resource(_ identifier: String, _ issuer: String) throws -> ProtectedResource {
         try ProtectedResource(
             Array(#"{"resource":"\#(identifier)","authorization_servers":["\#(issuer)"]}"#.utf8),

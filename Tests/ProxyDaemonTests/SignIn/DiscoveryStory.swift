@@ -2,6 +2,7 @@ import EventIO
 import Foundation
 import NetworkCore
 import OAuth
+import ProxyConfig
 import Synchronization
 import TestSupport
 import Testing
@@ -303,6 +304,54 @@ import Testing
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
             let asked = server.origin.requests.dropFirst(seen).map(\.startLine)
             #expect(asked == ["GET /mcp HTTP/1.1"])
+        }
+    }
+
+    /// Signs in as on another machine: the daemon is told nothing.
+    private func logInElsewhere(_ proxy: DaemonHarness) async throws {
+        var session = try await session(proxy, User())
+        defer { session.close() }
+        try await session.discover(adding: [], registering: .whenNeeded)
+        try await session.throughBrowser()
+    }
+
+    @Test func `a sign-in of another process is taken over with the server that it found`()
+        async throws
+    {
+        let server = try await ProtectedServer.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/tools")).status == 503)
+            try await logInElsewhere(proxy)
+            // Has it look into the store at once; a watch, or a request a few seconds later, does so too.
+            _ = try await ask("POST", "/channels/tools/token/refresh", proxy)
+            #expect(
+                await eventually {
+                    (try? await proxy.exchange(Raw.get("/tools")).body) == "tools"
+                }
+            )
+            #expect(try await status(proxy).issuer == "\(server.base)/as")
+        }
+    }
+
+    private func setMode(_ mode: Int, of file: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+    }
+
+    @Test func `a server that was found stays while the store cannot be read`() async throws {
+        let server = try await ProtectedServer.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            try await logIn(proxy, User())
+            let file = "\(try proxy.configuration().state)/tools.json"
+            // Others may have written to it.
+            try setMode(0o666, of: file)
+            await proxy.reload(channels: server.channel() + "\n  timeouts: { total: 1m }")
+            #expect(try await status(proxy).issuer == "\(server.base)/as")
+            try setMode(0o600, of: file)
+            #expect(
+                await eventually {
+                    (try? await proxy.exchange(Raw.get("/tools")).body) == "tools"
+                }
+            )
         }
     }
 
