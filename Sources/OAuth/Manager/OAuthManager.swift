@@ -156,7 +156,8 @@ public actor OAuthManager: Authorizing {
     public nonisolated func credential(
         until deadline: ContinuousClock.Instant?
     ) async throws -> Credential {
-        try await TokenWait(for: self, until: deadline).credential()
+        var wait = TokenWait(for: self, until: deadline)
+        return try await wait.credential()
     }
 
     /// Judges a 401 by its challenges and by the generation of the token that was refused, and renews the
@@ -184,7 +185,7 @@ public actor OAuthManager: Authorizing {
         case .suspected: doubt = .suspected
         case .refused: doubt = .refused
         }
-        let wait = TokenWait(for: self, until: rejection.deadline)
+        var wait = TokenWait(for: self, until: rejection.deadline)
         return await wait.verdict(on: doubt, of: generation, rejection.intent)
     }
 

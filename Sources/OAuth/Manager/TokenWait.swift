@@ -6,22 +6,22 @@ struct TokenWait {
     private let deadline: ContinuousClock.Instant?
     /// When the wait ends.
     private let limit: ContinuousClock.Instant
-    /// How long the request puts up with failed renewals; never longer than `limit`.
-    private let patience: ContinuousClock.Instant
+    /// Until when the request puts up with failed renewals, from the first one on; never longer than `limit`.
+    ///
+    /// A renewal that took long to fail leaves time for another one.
+    private var patience: ContinuousClock.Instant?
 
     init(for manager: OAuthManager, until deadline: ContinuousClock.Instant?) {
         self.manager = manager
         self.deadline = deadline
-        let now = manager.clock.now
-        let limit = now + manager.configuration.waitTimeout
+        let limit = manager.clock.now + manager.configuration.waitTimeout
         self.limit = deadline.map { min($0, limit) } ?? limit
-        patience = min(self.limit, now + manager.configuration.failurePatience)
     }
 
     /// The token, once there is one.
     ///
     /// - Throws: `NetworkError`, see `OAuthManager.credential(until:)`.
-    func credential() async throws -> Credential {
+    mutating func credential() async throws -> Credential {
         while true {
             let refusal: NetworkError
             switch await manager.admit() {
@@ -67,7 +67,7 @@ struct TokenWait {
     }
 
     /// What to do with a 401, once the renewal it asks for has ended.
-    func verdict(
+    mutating func verdict(
         on doubt: TokenStanding.Doubt,
         of generation: Int,
         _ intent: Rejection.Intent
@@ -77,7 +77,10 @@ struct TokenWait {
             switch await manager.judge(doubt, of: generation, intent) {
             case .verdict(let judged): verdict = judged
             case .wait(let waiters):
-                verdict = await waiters.wait(until: limit, as: .replay).verdict
+                let exit = await waiters.wait(until: limit, as: .replay)
+                // The token of another process was tried and refused: its successor is on its way.
+                if case .outcome(.askAgain) = exit { continue }
+                verdict = exit.verdict
             }
             guard verdict == .passThrough(.refreshFailed), intent == .replay,
                 await waitsOutPause(as: .replay)
@@ -89,8 +92,11 @@ struct TokenWait {
     /// then delays a request by a second and does not fail it.
     ///
     /// - Returns: whether to try again.
-    private func waitsOutPause(as purpose: RenewalWaiters.Purpose) async -> Bool {
-        guard manager.clock.now < patience, let (pause, waiters) = await manager.pause,
+    private mutating func waitsOutPause(as purpose: RenewalWaiters.Purpose) async -> Bool {
+        let now = manager.clock.now
+        let patience = patience ?? min(limit, now + manager.configuration.failurePatience)
+        self.patience = patience
+        guard now < patience, let (pause, waiters) = await manager.pause,
             pause.failure.kind != OAuthFailure.excess, pause.end <= patience
         else { return false }
         switch await waiters.wait(until: pause.end, as: purpose) {

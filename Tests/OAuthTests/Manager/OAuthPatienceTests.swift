@@ -55,6 +55,20 @@ import Testing
         #expect(harness.requests <= 6)
     }
 
+    @Test func `an attempt that took long to fail is followed by another one`() async throws {
+        let harness = harness()
+        harness.server.script(error500)
+        harness.server.gate.close()
+        let token = Task { try await harness.token() }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        harness.clock.advance(by: .seconds(7))
+        harness.server.gate.open()
+        #expect(await eventually { await harness.manager.status().state == .failed })
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(1))
+        #expect(try await token.value == "Bearer access-1")
+    }
+
     @Test func `a sign-in ends the wait for the next attempt`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial"))) {
             $0.failurePatience = .seconds(5)

@@ -75,6 +75,34 @@ import Testing
         #expect(first.requests == 3)
     }
 
+    @Test func `others learn that the token behind a refused trial was refused, too`() async throws
+    {
+        try await revokeTokensOfBoth()
+        // All wait for the store.
+        let lock = try await first.store.lock(
+            until: first.clock.now + .seconds(5),
+            clock: first.clock
+        )
+        let (stream, verdicts) = AsyncStream<Verdict>.makeStream()
+        func report(_ generation: Int) {
+            Task { verdicts.yield(await first.reject(generation)) }
+        }
+        for _ in 1...12 { report(1) }
+        #expect(await eventually { await first.manager.status().waiters == 12 })
+        first.server.gate.close()
+        lock.release()
+        var told = stream.makeAsyncIterator()
+        #expect(await told.next() == .replay)
+        // The one that has tried the other manager's token.
+        report(2)
+        #expect(await eventually { await first.manager.status().waiters == 12 })
+        first.server.gate.open()
+        #expect(await told.next() == .replay)
+        _ = await first.reject(3, intent: .afterReplay)
+        for _ in 1...11 { #expect(await told.next() == .passThrough(.tokenRefusedAgain)) }
+        #expect(first.requests == 3)
+    }
+
     @Test
     func `a storm tries another manager's token with one request, and is served with the next`()
         async throws
