@@ -180,6 +180,8 @@ public struct OAuthConfiguration: Sendable {
     /// The server and the client that were found by the URL of a protected resource; stored with the
     /// tokens.
     package var pinned: PinnedServer?
+    /// Whether `pinned` comes from sign-ins, so that a stored sign-in at another server is no mistake.
+    package var isDiscovered = false
 
     /// Creates a configuration; properties without a parameter here have their defaults.
     public init(

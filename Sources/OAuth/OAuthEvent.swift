@@ -41,8 +41,8 @@ public enum OAuthEvent: Sendable {
     /// The tokens were forgotten on request.
     case forgotten
     /// Another process has signed in at a server that this manager does not ask, or as another client there:
-    /// its tokens are of use to a manager that is made for it. Reported once for each.
-    case signedInElsewhere(issuer: String)
+    /// its tokens are of use to a manager that is made for it. Reported each time that it is found.
+    case signedInElsewhere
     /// The token endpoint calls its tokens by another `token_type` than the scheme they are presented
     /// with; reported once for each type.
     case unusualType(String, scheme: String)

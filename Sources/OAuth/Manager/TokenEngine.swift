@@ -31,8 +31,8 @@ struct TokenEngine {
     private var excessGuard: RenewalExcessGuard
     /// Counts renewals.
     private var renewalCount = 0
-    /// The server of a sign-in elsewhere that was reported last.
-    private var reportedServer: PinnedServer?
+    /// Whether the store holds the tokens of a sign-in that this engine was not made for.
+    private(set) var isSignedInElsewhere = false
     /// The `token_type` that was reported last.
     private var reportedType: String?
     /// How many tokens in a row were refused by the replay that their renewal was for.
@@ -473,15 +473,12 @@ struct TokenEngine {
     mutating func learn(_ found: TokenRecord?) -> StoreReconciliation {
         let before = ledger.record?.refreshToken
         let result = ledger.learn(found)
-        let server = found?.pinned
-        let isElsewhere = server?.isNews(after: configuration.pinned) == true
-        if isElsewhere, let server, server != reportedServer {
-            reportedServer = server
-            actions.append(.report(.signedInElsewhere(issuer: server.issuer)))
-        }
+        isSignedInElsewhere =
+            configuration.isDiscovered && found?.pinned?.isNews(after: configuration.pinned) == true
+        if isSignedInElsewhere { actions.append(.report(.signedInElsewhere)) }
         switch result {
         case .keepMemory: break
-        case .foreign where isElsewhere: break
+        case .foreign where isSignedInElsewhere: break
         case .foreign:
             let detail =
                 "the stored tokens belong to another client or token endpoint and are not used"

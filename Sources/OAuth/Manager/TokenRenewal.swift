@@ -75,6 +75,11 @@ struct TokenRenewal {
             return manager.fail(storeFailure(error))
         }
         if let signInGrant { return await signIn(with: signInGrant, on: manager) }
+        if manager.engine.isSignedInElsewhere, configuration.pinned != nil {
+            // What this manager would store is of an older sign-in.
+            let detail = "another process has signed in, and its sign-in is about to be taken over"
+            return manager.fail(TokenFailure(.transient, detail: detail))
+        }
         let adopted = manager.decide { [reason] engine, now in
             engine.adopt(for: reason, manager.jitter(), at: now)
         }

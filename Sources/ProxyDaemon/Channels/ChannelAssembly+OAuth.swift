@@ -246,9 +246,9 @@ extension ChannelAssembly {
         of owner: CredentialConfiguration.Owner,
         _ log: ChannelLog
     ) -> @Sendable (OAuthEvent) -> Void {
-        { [report, renewServer, tokenRequests] event in
+        { [report, followSignIn, tokenRequests] event in
             tokenRequests.count(event, of: owner.name)
-            if case .signedInElsewhere = event { renewServer(owner.name) }
+            if case .signedInElsewhere = event { followSignIn(owner.name) }
             if var record = event.record {
                 if case .identity(let name) = owner { record.add("identity", .text(name)) }
                 log.write(record)

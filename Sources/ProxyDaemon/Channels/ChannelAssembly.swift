@@ -22,8 +22,8 @@ final class ChannelAssembly: Sendable {
     /// The log of the daemon itself, and of what no channel claims.
     let ownLog: ChannelLog
     let report: OperatorReport
-    /// Makes a channel again whose server another process has found at a sign-in.
-    let renewServer: @Sendable (String) -> Void
+    /// Called where the tokens of a channel are of another process's sign-in than it was made for.
+    let followSignIn: @Sendable (String) -> Void
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys: ClientKeys
     /// How often each channel's token was requested.
@@ -31,17 +31,18 @@ final class ChannelAssembly: Sendable {
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     ///
-    /// `renewServer` makes a channel again whose server another process has found at a sign-in.
+    /// `followSignIn` is called where the tokens of a channel are of another process's sign-in than it was
+    /// made for.
     init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         loop: EventLoop,
         report: @escaping OperatorReport,
-        renewServer: @escaping @Sendable (String) -> Void
+        followSignIn: @escaping @Sendable (String) -> Void
     ) throws {
         self.environment = environment
         self.report = report
-        self.renewServer = renewServer
+        self.followSignIn = followSignIn
         secrets = SecretReader(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(
             configuration,
@@ -139,13 +140,7 @@ final class ChannelAssembly: Sendable {
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        if let stored = await oauthClients.stored(of: channel, orKnown: earlier) {
-            if stored.isOf(channel) {
-                inputs.pinned = stored
-            } else {
-                inputs.otherResource = stored.resource
-            }
-        }
+        inputs.note(await oauthClients.stored(of: channel, orKnown: earlier), of: channel)
         for reference in channel.secretReferences {
             do throws(SecretError) {
                 inputs.secrets[reference] = try await secrets.secret(reference)
@@ -161,6 +156,22 @@ final class ChannelAssembly: Sendable {
             }
         }
         return inputs
+    }
+
+    /// Whether the sign-in that is stored for a channel is another one than it was made for; no, if that
+    /// cannot be read now.
+    func hasOtherSignIn(than channel: ChannelShared) async -> Bool {
+        guard channel.configuration.discovery != nil,
+            let credential = channel.configuration.credentials.first
+        else { return false }
+        var found = channel.inputs
+        do {
+            let stored = try await oauthClients.storedServer(of: credential)
+            found.note(stored, of: channel.configuration)
+        } catch {
+            return false
+        }
+        return found != channel.inputs
     }
 
     private func make(

@@ -21,6 +21,12 @@ struct ChannelInputs: Sendable, Equatable {
             files.map { ($0, FileManager.default.contents(atPath: $0)) }
         ) { first, _ in first }
     }
+
+    /// Takes note of the server of the last sign-in.
+    mutating func note(_ server: PinnedServer?, of channel: ChannelConfiguration) {
+        pinned = server?.isOf(channel) == true ? server : nil
+        otherResource = pinned == nil ? server?.resource : nil
+    }
 }
 
 extension ChannelInputs {

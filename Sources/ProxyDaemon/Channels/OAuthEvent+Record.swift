@@ -50,13 +50,6 @@ extension OAuthEvent {
             EventRecord(time: .now, level: .error, event: .token, message: detail)
         case .forgotten:
             EventRecord(time: .now, event: .token, message: "the tokens were forgotten")
-        case .signedInElsewhere(let issuer):
-            EventRecord(
-                time: .now,
-                event: .token,
-                message: "another process has signed in",
-                facts: [("issuer", .text(issuer))]
-            )
         case .unusualType(let type, let scheme):
             EventRecord(
                 time: .now,
@@ -65,7 +58,7 @@ extension OAuthEvent {
                     "the token endpoint calls its tokens '\(type)'; they are sent as \(scheme)",
                 facts: [("token_type", .text(type))]
             )
-        case .stored: nil
+        case .stored, .signedInElsewhere: nil
         }
     }
 }

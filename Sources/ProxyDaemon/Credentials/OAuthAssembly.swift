@@ -85,6 +85,7 @@ struct OAuthAssembly: Sendable {
         configuration.narrowsScope = credential.isNarrowed
         configuration.issuer = settings.issuer
         configuration.pinned = pinned
+        configuration.isDiscovered = configured.discovery != nil
         if purpose != .look {
             configuration.clientSecret =
                 try await secret(settings.clientSecret) ?? pinned?.client.secret
@@ -187,9 +188,7 @@ struct OAuthAssembly: Sendable {
             return nil
         }
         do {
-            guard let stored = try await state.store(of: credential).load()?.pinned else {
-                return nil
-            }
+            guard let stored = try await storedServer(of: credential) else { return nil }
             if !stored.isOf(channel) {
                 report(
                     "\(credential.owner): the last sign-in was for \(stored.resource) and not for "
@@ -201,6 +200,11 @@ struct OAuthAssembly: Sendable {
             report("\(credential.owner): the server that was trusted cannot be read: \(error)")
             return earlier
         }
+    }
+
+    /// The server of the last sign-in with a credential, whatever it was for.
+    func storedServer(of credential: CredentialConfiguration) async throws -> PinnedServer? {
+        try await state.store(of: credential).load()?.pinned
     }
 
     /// Speaks to a channel's upstream as its requests do, without its credential.

@@ -171,13 +171,19 @@ extension Daemon {
 
     /// Puts the configuration in force once more, with what has changed beside it.
     ///
+    /// - Parameter channel: the one whose sign-in may be another now, if that is the reason.
     /// - Returns: why that failed.
-    private func installAgain() async -> (any Error)? {
+    private func installAgain(following channel: String? = nil) async -> (any Error)? {
         let previous = reloading
         let failure = Mutex<(any Error)?>(nil)
         let next = Task { () -> Result<[String], ReloadFailure> in
             _ = await previous?.value
             guard !state.isEnding else { return .success([]) }
+            if let channel {
+                // Asked when it is its turn: one installation serves all channels.
+                guard await isBehind(channel) else { return .success([]) }
+                setup.report("channel \(channel): another process has signed in; following it")
+            }
             do {
                 return .success(try await install(inForce.current, because: .otherInputs))
             } catch {
@@ -191,13 +197,26 @@ extension Daemon {
     }
 
     /// Makes a channel again whose authorization server is found by its upstream's URL: a user has signed
-    /// in or out, here or on another machine.
+    /// in or out.
     func renewServer(of name: String) async {
-        if case .starting(let opening) = state { _ = await opening.result }
         guard channels[name]?.configuration.discovery != nil else { return }
         if let error = await installAgain() {
             setup.report("channel \(name): the server that was found is not in force: \(error)")
         }
+    }
+
+    /// Makes a channel again if another process has signed in at a server, or as a client, that it was not
+    /// made for.
+    func followSignIn(of name: String) async {
+        if case .starting(let opening) = state { _ = await opening.result }
+        guard await isBehind(name), let error = await installAgain(following: name) else { return }
+        setup.report("channel \(name): the sign-in of another process is not in force: \(error)")
+    }
+
+    /// Whether a channel was made for another sign-in than the stored one.
+    private func isBehind(_ name: String) async -> Bool {
+        guard let assembly, let channel = channels[name] else { return false }
+        return await assembly.hasOtherSignIn(than: channel)
     }
 
     // MARK: - Planning

@@ -78,7 +78,7 @@ package actor Daemon {
             environment: setup.environment,
             loop: loops[0],
             report: setup.report,
-            renewServer: { [weak self] name in Task { await self?.renewServer(of: name) } }
+            followSignIn: { [weak self] name in Task { await self?.followSignIn(of: name) } }
         )
         self.assembly = assembly
         let (first, secretLifetime) = try await assembly.channels(of: configuration, keeping: [])

@@ -49,6 +49,30 @@ import Testing
         #expect(harness.requests == 1)
     }
 
+    @Test func `a renewal leaves a sign-in at another server alone`() async throws {
+        func server(_ issuer: String) -> PinnedServer {
+            let client = PinnedServer.Client(id: "client", kind: .configured)
+            return PinnedServer(issuer: issuer, resource: "https://api.example.com", client: client)
+        }
+        let store = signedIn()
+        let harness = harness(store) {
+            $0.pinned = server("https://login.example.com")
+            $0.isDiscovered = true
+        }
+        _ = try await harness.token()
+        var record = TokenRecord(authority: "client@https://other.example.com/token")
+        record.revision = 9
+        record.refreshToken = Secret("of the other server")
+        record.pinned = server("https://other.example.com")
+        try store.save(record, replacing: try #require(store.record).revision)
+        harness.clock.advance(by: .seconds(3601))
+        let failure = await harness.failure()
+        #expect(failure?.kind == .credentialUnavailable)
+        #expect(failure?.detail.contains("another process has signed in") == true)
+        #expect(harness.requests == 1)
+        #expect(store.record == record)
+    }
+
     @Test func `another person's refresh token ends the current token`() async throws {
         let store = signedIn()
         let harness = harness(store)
