@@ -30,10 +30,10 @@ public struct Credential: Sendable {
             _ value: Secret,
             _ generation: Int?,
             _ issuedAt: ContinuousClock.Instant?,
-            _ isForOneUse: Bool = false,
-            _ mayPredateRefusal: Bool = false,
-            _ proof: (any CredentialProof)? = nil,
-            _ signing: Signing? = nil
+            isForOneUse: Bool = false,
+            mayPredateRefusal: Bool = false,
+            proof: (any CredentialProof)? = nil,
+            signing: Signing? = nil
         ) {
             self.name = name
             self.value = value
@@ -152,7 +152,7 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant?
     ) {
         let signing = Signing(signer: signer, secrets: secrets)
-        facts = Facts(name, Secret(""), generation, issuedAt, false, false, nil, signing)
+        facts = Facts(name, Secret(""), generation, issuedAt, signing: signing)
     }
 
     /// The same as one of several, which follow each other.
@@ -163,10 +163,10 @@ public struct Credential: Sendable {
                 value,
                 generation,
                 issuedAt,
-                isForOneUse,
-                mayPredateRefusal,
-                facts.proof,
-                facts.signing
+                isForOneUse: isForOneUse,
+                mayPredateRefusal: mayPredateRefusal,
+                proof: facts.proof,
+                signing: facts.signing
             )
         )
     }
@@ -198,9 +198,9 @@ public struct Credential: Sendable {
             value,
             generation,
             issuedAt,
-            isForOneUse,
-            mayPredateRefusal,
-            proof
+            isForOneUse: isForOneUse,
+            mayPredateRefusal: mayPredateRefusal,
+            proof: proof
         )
     }
 }

@@ -2,9 +2,10 @@
 ///
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
 /// Calls `next` at most twice, and once more each for an origin that does not know `Expect`, for one that
-/// wants another proof of possession, and after a replay with a token that may be older than the 401. A refusal that cannot be cured is passed through as the
-/// upstream sent it, with the reason in `context.authorization`. What counts as a refusal, besides a 401
-/// and a gRPC call's UNAUTHENTICATED, is in a `RefusalRule`.
+/// wants another proof of possession, and after a replay with a token that may be older than the 401. A
+/// refusal that cannot be cured is passed through as the upstream sent it, with the reason in
+/// `context.authorization`. What counts as a refusal, besides a 401 and a gRPC call's UNAUTHENTICATED, is
+/// in a `RefusalRule`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let replays: Bool

@@ -209,8 +209,11 @@ extension Daemon {
     /// made for.
     func followSignIn(of name: String) async {
         if case .starting(let opening) = state { _ = await opening.result }
-        guard await isBehind(name), let error = await installAgain(following: name) else { return }
-        setup.report("channel \(name): the sign-in of another process is not in force: \(error)")
+        if let error = await installAgain(following: name) {
+            setup.report(
+                "channel \(name): the sign-in of another process is not in force: \(error)"
+            )
+        }
     }
 
     /// Whether a channel was made for another sign-in than the stored one.
