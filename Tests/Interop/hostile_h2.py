@@ -446,11 +446,12 @@ class Entry:
         # For origins: what is done on the first connection before anything is read; whether `play`
         # begins at the head of the request; what the app is to get; how long it reads nothing;
         # the app that asks, where it is none of the usual kind (and `greet` for every connection);
-        # how often the channel may try again; whether netproxy is to know the settings of the
-        # connection before, from an ordinary request.
+        # how often the channel may try again, and whether that is for later requests only; whether
+        # netproxy is to know the settings of the connection before, from an ordinary request.
         self.greet, self.is_early, self.status, self.content = None, False, 200, b"fine"
         self.errors, self.pause, self.drive = ERRORS, 0, None
-        self.attempts, self.is_warm = 2 if "retried" in self.verdict else 0, False
+        self.attempts, self.plays_once = 2 if "retried" in self.verdict else 0, False
+        self.is_warm = False
         # For apps: whether it begins without a preface; the stream that the verdict is about, and
         # the statuses that it calls 400; how often the request may arrive, and what is demanded of
         # it; whether the connection can be used further.
@@ -945,7 +946,8 @@ def goaway_with_an_error_within_the_body(end, stream):
     end.stop()
 
 
-@acting_origin("answer")
+# The app's next request may set out before the end arrives, so its channel may try again.
+@acting_origin("answer", attempts=2, plays_once=True)
 def closes_behind_the_answer(end, stream):
     end.send(good(stream))
     end.stop()
@@ -1256,6 +1258,7 @@ def try_origin(entry, origins, port):
             check(fits(entry, answer), f"{'|'.join(entry.verdict)} expected: {answer}")
             check(seconds < SECONDS, f"it took {seconds:.1f} s")
             check("x-injected" not in answer.fields, f"a field was injected: {answer.fields}")
+            check(entry.plays == 1 or not entry.plays_once, f"it was sent {entry.plays} times")
             if answer.may_go_on:
                 again = ask(app, "GET", f"/{entry.name}/good")
                 equal((again.status, again.body, again.is_whole), (200, b"fine", True),
