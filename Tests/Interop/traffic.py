@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -24,6 +25,7 @@ class Answer:
         blocks = [block for block in re.split(r"\r?\n\r?\n", head) if block.startswith("HTTP/")]
         self.statuses = [int(block.split()[1]) for block in blocks]
         self.status = self.statuses[-1] if blocks else 0
+        self.version = blocks[0].split()[0] if blocks else ""
         self.fields = {}
         for line in blocks[-1].splitlines()[1:] if blocks else []:
             name, _, value = line.partition(":")
@@ -35,11 +37,12 @@ class Answer:
 
 def curl(proxy, *arguments, proxy_variable=None, seconds=60):
     """Runs curl with its output in the daemon's directory and returns the answer."""
-    directory = proxy.directory
+    with tempfile.TemporaryDirectory(dir=proxy.directory, prefix="curl-") as directory:
+        return curl_in(directory, *arguments, proxy_variable=proxy_variable, seconds=seconds)
+
+
+def curl_in(directory, *arguments, proxy_variable, seconds):
     head, body = os.path.join(directory, "head"), os.path.join(directory, "body")
-    for path in (head, body):
-        if os.path.exists(path):
-            os.remove(path)
     output = [] if {"-o", "-O"} & set(arguments) else ["-o", body]
     environment = clean_environment()
     if proxy_variable:
