@@ -291,7 +291,7 @@ let package = Package(
             name: "OAuthTests",
             dependencies: [
                 "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "System", "Bytes",
-                "Cryptography", "TestSupport",
+                "Cryptography", "EventIO", "TestSupport",
             ],
             swiftSettings: strict
         ),

@@ -41,6 +41,9 @@ package final class EtcdTokenStore: TokenStoring {
     /// Yes: many machines use it.
     package var isShared: Bool { true }
 
+    /// No: it awaits etcd's answers.
+    package var mayBlock: Bool { false }
+
     // MARK: - The lock
 
     /// Takes the lock.

@@ -149,7 +149,7 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default 10 s.
     public var requestTimeout: Duration = .seconds(10)
-    /// How long a request waits for a token.
+    /// How long a request waits for a token, each time that it needs one: at first, and after a refusal.
     ///
     /// Default 15 s; its own deadline counts too.
     public var waitTimeout: Duration = .seconds(15)

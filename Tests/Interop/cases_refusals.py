@@ -5,12 +5,14 @@ import json
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
+from cases_crash import expect_ok
 from endpoint import REFRESH, Endpoint
 from fleet import Mortal
 from harness import Skipped, case, check, equal, eventually
 from proxy import Netproxy
-from tracing import Refused
+from tracing import Delayed, Refused
 from traffic import curl
 
 
@@ -44,6 +46,30 @@ def a_token_file_that_cannot_be_read_any_more_is_set_aside(world):
         finally:
             equal(daemon.stop(), 0, "exit code")
         equal(set(endpoint.outcomes()), {"rotated"}, "token requests in the end")
+
+
+@case
+def a_slow_disk_delays_no_other_request(world):
+    """A 401 has the token renewed, which is stored on a disk that takes its time. The same loop serves
+    the requests of another channel meanwhile."""
+    with Endpoint() as endpoint, Mortal(world, endpoint, workers=1) as daemon, \
+            ThreadPoolExecutor(1) as apps:
+        daemon.config["channels"]["files"] = world.channel("/files")
+        daemon.write_config()
+        equal(daemon.command("reload").returncode, 0, "reload")
+        expect_ok(daemon)
+        with Delayed(daemon, "fsync", seconds=2):
+            endpoint.revoke()
+            app = apps.submit(expect_ok, daemon)
+            times = []
+            while not app.done():
+                answer = curl(daemon, daemon.url("/files/hello.txt"))
+                equal(answer.status, 200, f"status of the other ({answer})")
+                times.append(answer.seconds)
+            app.result()
+        equal(endpoint.outcomes(), ["rotated"] * 2, "token requests")
+        check(max(times) < 1.5, f"a request waited {max(times):.1f} s for the disk")
+        check(len(times) >= 10, f"only {len(times)} requests in the time")
 
 
 @case

@@ -25,12 +25,11 @@ def attach(proxy, calls, what, path=None):
     return tracer
 
 
-class Refused:
-    """For as long as it lasts the system refuses the daemon some calls, with an error such as EIO."""
+class Tampered:
+    """For as long as it lasts the system does something to some calls of the daemon."""
 
-    def __init__(self, proxy, calls, error, path=None):
-        self.proxy, self.path = proxy, path
-        self.calls, self.what = calls, f"error={error}"
+    def __init__(self, proxy, calls, what, path=None):
+        self.proxy, self.calls, self.what, self.path = proxy, calls, what, path
 
     def __enter__(self):
         self.tracer = attach(self.proxy, self.calls, self.what, self.path)
@@ -41,6 +40,20 @@ class Refused:
         self.tracer.signal(signal.SIGINT)
         self.tracer.wait(10)
 
+
+class Refused(Tampered):
+    """For as long as it lasts the system refuses the daemon some calls, with an error such as EIO."""
+
+    def __init__(self, proxy, calls, error, path=None):
+        super().__init__(proxy, calls, f"error={error}", path)
+
     def was_hit(self):
         """Whether a call was refused."""
         return "(INJECTED)" in self.tracer.stderr()
+
+
+class Delayed(Tampered):
+    """For as long as it lasts some calls of the daemon take so many seconds longer."""
+
+    def __init__(self, proxy, calls, seconds, path=None):
+        super().__init__(proxy, calls, f"delay_enter={seconds}s", path)

@@ -97,7 +97,7 @@ final class FileBody: RepeatableBodySource {
             return (offset, count)
         }
         guard count > 0 else { return nil }
-        return try await DiskAccess.run { [self] in
+        return try await OffLoop.run { [self] in
             let piece = try FileContent.read(file, count, start, path)
             // After the read: what was written before it shows by now.
             if isRepetition { try checkUnchanged() }

@@ -94,7 +94,7 @@ struct Download {
             case 416 where canResume && range?.total == received:
                 response.body.cancel()
                 let (path, partialPath, received) = (path, partialPath, received)
-                return try await DiskAccess.run {
+                return try await OffLoop.run {
                     try PartialFile(path: partialPath, keeping: received).finish(as: path)
                 }
             case 206, 416:
@@ -112,13 +112,13 @@ struct Download {
                 total = response.body.length
             }
             let (path, partialPath, kept) = (path, partialPath, received)
-            let file = try await DiskAccess.run {
+            let file = try await OffLoop.run {
                 try PartialFile(path: partialPath, keeping: kept)
             }
             hasFile = true
             let total = range?.total ?? response.body.length.map { $0 + kept }
             try await write(response.body, to: file, total: total)
-            try await DiskAccess.run { try file.finish(as: path) }
+            try await OffLoop.run { try file.finish(as: path) }
         } catch let error as FileError {
             response.body.cancel()
             if error.isLocked { hasFile = false }
@@ -202,7 +202,7 @@ struct Download {
         in file: PartialFile
     ) async throws {
         guard !batch.isEmpty else { return }
-        try await DiskAccess.run { try file.append(batch.span) }
+        try await OffLoop.run { try file.append(batch.span) }
         received += batch.count
         hasProgressed = true
     }

@@ -2,6 +2,20 @@ import Bytes
 import Synchronization
 import System
 
+/// Where a body goes that is too long to be kept in memory for a replay.
+public struct BodySpill: Sendable, Hashable {
+    /// Where the file lies, which has no name and ends with the exchange.
+    public var directory: String
+    /// How long a body may be at most, in bytes, its beginning in memory included.
+    public var limit: Int
+
+    /// Names a place.
+    public init(directory: String, limit: Int) {
+        self.directory = directory
+        self.limit = limit
+    }
+}
+
 /// Records a request body while it is sent for the first time, so that it can be sent again.
 ///
 /// It never makes the first attempt fail. Above `limit` bytes the rest goes to a file, where there is
@@ -143,7 +157,7 @@ public final class ReplayBuffer: Sendable {
                 return piece
             case .stored(let file, let offset, let count):
                 do {
-                    let piece = try await DiskAccess.run {
+                    let piece = try await OffLoop.run {
                         ByteSlice(try file.read(count, at: offset))
                     }
                     position += piece.count
@@ -205,7 +219,7 @@ public final class ReplayBuffer: Sendable {
         if let piece, let spill, let offset = spillOffset(of: piece) {
             let known = state.withLock { $0.recorded.spillFile }
             // A full disk ends the recording and not the upload.
-            file = try? await DiskAccess.run {
+            file = try? await OffLoop.run {
                 let file = try known ?? SpillFile(in: spill.directory)
                 try file.write(piece, at: offset)
                 return file

@@ -85,7 +85,11 @@ public actor OAuthManager: Authorizing {
         self.clock = clock
         self.jitter = jitter
         self.onEvent = onEvent
-        access = TokenStoreAccess(store: tokenStore, configuration: configuration, clock: clock)
+        access = TokenStoreAccess(
+            store: tokenStore.mayBlock ? OffLoopStore(tokenStore) : tokenStore,
+            configuration: configuration,
+            clock: clock
+        )
         snapshot = CredentialSnapshot(isSignedIn: configuration.grant.isSelfSufficient)
         engine = TokenEngine(configuration)
     }

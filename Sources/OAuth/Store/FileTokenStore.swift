@@ -9,7 +9,7 @@ import System
 /// files that another user may have written. A corrupt file is set aside, never taken for "signed out"
 /// and overwritten; the last few of them are kept.
 ///
-/// All work runs on the global executor, never on a caller's event loop.
+/// Methods leave the caller's actor, and block for the time of a disk write.
 public struct FileTokenStore: TokenStoring {
     /// The longest file that is read.
     private static let limit = 1 << 20

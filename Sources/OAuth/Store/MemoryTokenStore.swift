@@ -22,6 +22,9 @@ public final class MemoryTokenStore: TokenStoring {
         state.withLock { $0.record = record }
     }
 
+    /// No.
+    public var mayBlock: Bool { false }
+
     /// Takes the lock; waiting calls get it in order.
     ///
     /// - Throws: `TokenStoreError.locked` at the deadline, `CancellationError`.

@@ -3,8 +3,8 @@ public import NetworkCore
 /// Stores the tokens of one grant family where a restart or another process finds them.
 ///
 /// A family is all tokens that descend from one refresh token, or those of one client for client
-/// credentials. Its lock serializes renewals between managers and between processes. Methods are not
-/// called on event loops; an implementation may block for the time of a disk write.
+/// credentials. Its lock serializes renewals between managers and between processes. An implementation may
+/// block for the time of a disk write, if `mayBlock` says so.
 public protocol TokenStoring: Sendable {
     /// Takes the family's lock, waiting until it is free.
     ///
@@ -43,6 +43,9 @@ public protocol TokenStoring: Sendable {
     /// record, whatever that costs.
     var isShared: Bool { get }
 
+    /// Whether a method may block its thread: then none is called on an event loop.
+    var mayBlock: Bool { get }
+
     /// Takes the family's lock, unless something else is stored by then than what was last loaded or
     /// saved here: another process may have renewed the token that the lock is wanted for.
     ///
@@ -64,6 +67,9 @@ extension TokenStoring {
 
     /// No: processes of one machine use it, and what it cannot store is not lost while they run.
     public var isShared: Bool { false }
+
+    /// Yes: it may be on a disk.
+    public var mayBlock: Bool { true }
 
     /// Takes the lock, whatever is stored.
     public func lockUnlessChanged(

@@ -20,10 +20,12 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Answers a request that is not refused by its head.
+    /// Answers a request that is not refused by its head; not on the loop that it came on, since a reload
+    /// reads files.
     func answer(_ call: LocalServer.Call) async -> Response {
         switch route(of: call) {
-        case .success(let route): await answer(call, at: route)
+        case .success(let route):
+            await OffLoop.run { await answer(call, at: route) }
         case .failure(let refusal): refusal.response
         }
     }

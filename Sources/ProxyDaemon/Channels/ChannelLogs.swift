@@ -178,7 +178,7 @@ final class ChannelLogs: Sendable {
 
     /// Makes the directory on a thread that may wait; returns whether it was missing.
     private static func makeMissingDirectory(_ path: String) async throws -> Bool {
-        try await DiskAccess.run {
+        try await OffLoop.run {
             guard try FileSystem.status(path) == nil else { return false }
             try makeDirectory(path)
             return true

@@ -1,3 +1,4 @@
+import NetworkCore
 import RequestLog
 
 /// The log lines of the exchanges that all loops remember.
@@ -9,9 +10,9 @@ struct RememberedExchanges: Sendable {
 
     /// Reads lines, each of which may be there more than once.
     ///
-    /// On the global executor: reading a thousand lines would keep an event loop busy.
+    /// Not on an event loop, which a thousand lines would keep busy.
     init(_ bytes: [UInt8]) async {
-        (known, lines) = await Task(executorPreference: globalConcurrentExecutor) {
+        (known, lines) = await OffLoop.run {
             let known = Set(bytes.split(separator: UInt8(ascii: "\n")).map(Array.init))
             let lines = known.compactMap { LogLine($0) }
                 .map { (end: $0.end, line: $0) }
@@ -19,7 +20,6 @@ struct RememberedExchanges: Sendable {
                 .map(\.line)
             return (known, lines)
         }
-        .value
     }
 
     /// The last lines of those that are wanted.

@@ -1,4 +1,5 @@
 import Bytes
+import NetworkCore
 import Synchronization
 
 /// A reader of the feed with a bounded buffer: a reader that is too slow loses lines and gets a
@@ -116,17 +117,12 @@ package final class LogSubscription: Sendable {
         }
     }
 
-    /// Filters on the global executor: parsing a line costs more than writing one, and would keep
-    /// an event loop busy.
+    /// Filters not on an event loop: parsing a line costs more than writing one.
     private static func filtered(
         _ lines: [UInt8],
         by filter: [WhereExpression]
     ) async -> [UInt8] {
-        // Unstructured only to change the executor; it is awaited here.
-        await Task(executorPreference: globalConcurrentExecutor) {
-            matching(filter, among: lines)
-        }
-        .value
+        await OffLoop.run { matching(filter, among: lines) }
     }
 
     private static func matching(_ filter: [WhereExpression], among lines: [UInt8]) -> [UInt8] {
