@@ -196,6 +196,8 @@ package final class EtcdTokenStore: TokenStoring {
                 "kv/range",
                 EtcdRange(key: keys.record)
             )
+            // A watch that is held up would make it news for a second time.
+            watch.note(written: found.kvs?.first, at: found.revision)
             return try see(found.kvs?.first)
         } catch let fault as EtcdFault {
             throw fault.storeError

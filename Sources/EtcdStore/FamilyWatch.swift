@@ -201,7 +201,7 @@ final class FamilyWatch: Sendable {
         )
     }
 
-    /// Takes note of a record that was written, or removed, at a revision.
+    /// Takes note of the record as it was written, removed or read at a revision.
     func note(written record: EtcdKeyValue?, at revision: Int64) {
         update { $0?.recordSlot.take(record, at: revision) }
     }

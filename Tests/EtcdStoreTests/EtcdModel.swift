@@ -36,6 +36,7 @@ final class EtcdModel: HTTPTransport {
         /// What befalls all requests to these members, or to all.
         var standing: [String: Mishap] = [:]
         var watchers: [(start: String, end: String, stream: WatchStream)] = []
+        var isSilent = false
         /// What has happened, for watches that begin with the past.
         var history: [(revision: Int, key: String, line: String)] = []
         var tokens: Set<String>?
@@ -53,6 +54,8 @@ final class EtcdModel: HTTPTransport {
 
     /// The paths that were asked for, without `/v3/`.
     var paths: [String] { state.withLock { $0.requests.map(\.path) } }
+    /// How often a path was asked for.
+    func count(of path: String) -> Int { paths.count { $0 == path } }
     /// The members that were asked.
     var members: [Origin] { state.withLock { $0.requests.map(\.origin) } }
     var values: [String: Value] { state.withLock { $0.values } }
@@ -103,6 +106,9 @@ final class EtcdModel: HTTPTransport {
         }
         for stream in streams { stream.end() }
     }
+
+    /// Has all watches stay up and tell of nothing from now on.
+    func silenceWatches() { state.withLock { $0.isSilent = true } }
 
     // MARK: - Requests
 
@@ -196,7 +202,7 @@ extension EtcdModel.State {
     private mutating func tell(_ key: String, _ event: String) {
         let line = #"{"result":{"header":{"revision":"\#(revision)"},"events":[\#(event)]}}"#
         history.append((revision, key, line))
-        for watcher in watchers where watcher.start <= key && key < watcher.end {
+        for watcher in watchers where !isSilent && watcher.start <= key && key < watcher.end {
             watcher.stream.send(line)
         }
     }

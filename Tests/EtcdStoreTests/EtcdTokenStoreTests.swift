@@ -283,6 +283,32 @@ import Testing
         #expect(try await other.load()?.refreshToken == Secret("first"))
     }
 
+    @Test func `news that a silent watch holds back are taken once`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        let changes = try #require(other.changes())
+        var iterator = changes.makeAsyncIterator()
+        #expect(try #require(await iterator.next()) == nil)
+        #expect(await eventually { fleet.etcd.watcherCount == 1 })
+        try await fleet.put(Fleet.record("first"), by: one)
+        #expect(await iterator.next()??.refreshToken == Secret("first"))
+        fleet.etcd.silenceWatches()
+        // What happens next only questions tell.
+        let lock = try await fleet.lock(one)
+        _ = try await one.load(under: lock)
+        try await one.save(fleet.announced("first"), replacing: 1)
+        #expect(try await other.load()?.intent?.attempts == 1)
+        let attempts = fleet.etcd.count(of: "lease/revoke")
+        let waiting = Task {
+            try await other.lockUnlessChanged(
+                until: fleet.clock.now + .seconds(60),
+                clock: fleet.clock
+            )
+        }
+        await fleet.advance { fleet.etcd.count(of: "lease/revoke") > attempts }
+        lock.release()
+        #expect(try await fleet.end(of: waiting) != nil)
+    }
+
     @Test func `changes are told when the machine at work is done`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         defer { withExtendedLifetime(other) {} }
