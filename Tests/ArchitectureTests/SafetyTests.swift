@@ -11,17 +11,17 @@ import Testing
         "UnsafeMutableRawPointer", "UnsafeBufferPointer", "UnsafeRawBufferPointer",
         "OpaquePointer", "Unmanaged", "nonisolated(unsafe)",
     ])
-    func `there is nothing unsafe outside the lowest targets`(word: String) throws {
-        try expectAbsent(outside: Self.home) { contains($0, word) }
+    func `there is nothing unsafe outside the lowest targets`(word: String) async throws {
+        try await expectAbsent(outside: Self.home) { contains($0, word) }
     }
 
-    @Test func `there is no unchecked Sendable outside the lowest targets`() throws {
-        try expectAbsent(outside: Self.home) { $0.contains("@unchecked Sendable") }
+    @Test func `there is no unchecked Sendable outside the lowest targets`() async throws {
+        try await expectAbsent(outside: Self.home) { $0.contains("@unchecked Sendable") }
     }
 
     @Test(arguments: ["try!", "as!", "Task.detached", "DispatchQueue", "DispatchSemaphore"])
-    func `there are no shortcuts anywhere`(word: String) throws {
-        try expectAbsent(outside: []) { $0.contains(word) }
+    func `there are no shortcuts anywhere`(word: String) async throws {
+        try await expectAbsent(outside: []) { $0.contains(word) }
     }
 
     @Test(arguments: ["System", "EventIO", "HTTP2"])
@@ -56,10 +56,12 @@ import Testing
     private func expectAbsent(
         outside home: Set<String>,
         _ isFound: (String) -> Bool
-    ) throws {
+    ) async throws {
         for target in try SourceTree.targets() where !home.contains(target) {
-            for line in try SourceTree.code(of: target) {
-                #expect(!isFound(line.text), "\(line)")
+            // Other suites wait for the threads.
+            await Task.yield()
+            for line in try SourceTree.code(of: target) where isFound(line.text) {
+                Issue.record("\(line)")
             }
         }
     }

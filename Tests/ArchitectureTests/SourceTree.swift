@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The package's own source files, as text.
 enum SourceTree {
@@ -31,8 +32,19 @@ enum SourceTree {
         ).filter { $0.hasSuffix(".swift") }.sorted()
     }
 
-    /// The lines of code of a target, without comments.
+    private static let known = Mutex<[String: [Line]]>([:])
+
+    /// The lines of code of a target, without comments; each is read once.
     static func code(of target: String) throws -> [Line] {
+        try known.withLock { known in
+            if let lines = known[target] { return lines }
+            let lines = try readCode(of: target)
+            known[target] = lines
+            return lines
+        }
+    }
+
+    private static func readCode(of target: String) throws -> [Line] {
         try files(of: target).flatMap { file in
             let path = "Sources/\(target)/\(file)"
             let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
