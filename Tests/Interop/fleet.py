@@ -24,15 +24,19 @@ def grant_of(endpoint, world):
 
 def channel_to(endpoint, world):
     """A channel to the endpoint's API."""
-    return {"upstream": endpoint.base + "/api", "auth": {"oauth": grant_of(endpoint, world)}}
+    return {**api_of(endpoint), "auth": {"oauth": grant_of(endpoint, world)}}
+
+
+def api_of(endpoint):
+    """The upstream of a channel; the API never takes long, so what hangs shows where."""
+    return {"upstream": endpoint.base + "/api", "timeouts": {"response": "20s"}}
 
 
 def identity_of(endpoint, world):
     """Two channels to the endpoint's API with one sign-in, of which one asks for less."""
     channels = {
-        "orders": {"upstream": endpoint.base + "/api", "auth": {"identity": "orders"}},
-        "bills": {"upstream": endpoint.base + "/api",
-                  "auth": {"identity": "orders", "audience": "bills"}},
+        "orders": {**api_of(endpoint), "auth": {"identity": "orders"}},
+        "bills": {**api_of(endpoint), "auth": {"identity": "orders", "audience": "bills"}},
     }
     return channels, {"orders": {"oauth": grant_of(endpoint, world)}}
 
@@ -80,8 +84,12 @@ class Load:
     """Requests over kept-alive connections, each to a daemon that is up, until told to stop.
 
     A request that gets no whole answer is `in flight on a killed daemon` when its daemon was killed
-    after the request had been given to it; everything else but 200 is a failure.
+    after the request had been given to it; everything else but 200 is a failure, and so is every
+    request that was in flight for longer than `LONGEST`.
     """
+
+    # 15 s for a token, and what a stopped daemon sleeps.
+    LONGEST = 30
 
     def __init__(self, daemons, connections=8, pause=0.0):
         self.daemons, self.connections, self.pause = daemons, connections, pause
@@ -116,7 +124,7 @@ class Load:
                 status, text = await self.exchange(*links[life], daemon, turn)
             except (OSError, EOFError) as fault:
                 links.pop(life, None)
-                if len(daemon.deaths) > life[1]:
+                if len(daemon.deaths) > life[1] and time.monotonic() - began < self.LONGEST:
                     self.in_flight_on_killed += 1
                     continue
                 status, text = type(fault).__name__, str(fault)
