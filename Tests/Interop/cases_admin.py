@@ -123,10 +123,13 @@ def the_live_log(world):
             # Until the reader is there, nothing is kept for it.
             os.set_blocking(tail.stdout.fileno(), False)
 
+            seen = bytearray()
+
             def line():
                 curl(proxy, proxy.url("/files/hello.txt"))
                 curl(proxy, proxy.url("/files/missing.txt"))
-                return tail.stdout.readline()
+                seen.extend(tail.stdout.read() or b"")
+                return seen.partition(b"\n")[0] if b"\n" in seen else None
 
             record = json.loads(eventually(line, "a line of the live log", 10, every=0.1))
             equal((record["channel"], record["status"]), ("files", 404), "channel and status")

@@ -12,6 +12,7 @@ from endpoint import REFRESH, Endpoint, expect_no_reuse
 from fleet import Mortal
 from harness import case, check, equal, eventually
 from traffic import curl
+from world import read_json_lines
 
 
 def get(daemon, path="/orders/1"):
@@ -236,11 +237,11 @@ def killed_after_the_rotation_without_a_grace_it_says_what_to_do(world):
             token = json.loads(daemon.command("status", "--json").stdout)["channels"][0]["token"]
             equal(token["state"], "dead", f"state in the status ({token})")
             check("sign in again" in token["last_error"], f"last error in the status: {token}")
-            with open(daemon.log_path("orders"), encoding="utf-8") as file:
-                lines = [json.loads(line) for line in file]
-            check(any(line["event"] == "token" and line["level"] == "error"
-                      and "sign in again" in line.get("message", "") for line in lines),
-                  "the channel's log does not say what to do")
+            eventually(lambda: any(
+                line["event"] == "token" and line["level"] == "error"
+                and "sign in again" in line.get("message", "")
+                for line in read_json_lines(daemon.log_path("orders"))),
+                "the channel's log says what to do")
             for _ in range(3):
                 equal(get(daemon).status, 503, "status of the requests after it")
         # Found out once; nobody asks again, not even after another start.

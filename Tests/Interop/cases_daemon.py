@@ -5,12 +5,14 @@ import http.client
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
 import threading
 import time
 
+from cases_admin import admin
 from harness import Failure, accepts, case, check, clean_environment, equal, eventually
 from proxy import Netproxy
 from traffic import curl
@@ -160,9 +162,12 @@ def systemd_is_told(world):
             # A stopped process is what a watchdog is for: it hears nothing.
             proxy.child.signal(signal.SIGSTOP)
             try:
+                manager.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while manager.recv(4096):
+                        pass
                 manager.settimeout(1)
-                for _ in range(3):
-                    manager.recv(4096)
+                manager.recv(4096)
                 raise Failure("a stopped process told something")
             except TimeoutError:
                 pass
@@ -211,23 +216,26 @@ print(values["netproxy_requests_total"], values["netproxy_request_duration_secon
 def admin_socket(world):
     with static(world) as proxy:
         curl(proxy, proxy.url("/static/hello.txt"))
-        socket_path = os.path.join(proxy.directory, "admin.sock")
-
-        def admin(path, *arguments):
-            return curl(proxy, "--unix-socket", socket_path, *arguments, "http://localhost" + path)
-
-        equal(admin("/healthz").status, 200, "/healthz")
-        equal(admin("/readyz").status, 200, "/readyz")
-        metrics = admin("/metrics")
+        equal(admin(proxy, "/healthz").status, 200, "/healthz")
+        equal(admin(proxy, "/readyz").status, 200, "/readyz")
+        metrics = admin(proxy, "/metrics")
         equal(metrics.status, 200, "/metrics")
         read = run([world.python, "-c", PROMETHEUS, metrics.body.decode()]).decode().split()
         check([float(number) for number in read] == [1, 1, 1], f"what Prometheus' own client reads: {read}")
         proxy.outputs.append(("/metrics", metrics.body.decode()))
-        status = admin("/status")
+        status = admin(proxy, "/status")
         check(isinstance(json.loads(status.body), dict), "/status is no JSON object")
         proxy.outputs.append(("/status", status.body.decode()))
         answer = curl(proxy, proxy.url("/healthz"))
         equal(answer.status, 404, "/healthz on a data listener")
+
+
+def in_flight(proxy):
+    """How many connections to upstreams carry a request."""
+    figures = admin(proxy, "/metrics").body.decode()
+    count = {name: int(value) for name, value in re.findall(
+        r"^netproxy_upstream_(connections|idle_connections){[^}]*} (\d+)$", figures, re.M)}
+    return count["connections"] - count["idle_connections"]
 
 
 @case
@@ -237,10 +245,9 @@ def sigterm_finishes_the_exchange_and_exits_0(world):
         curl(proxy, proxy.url("/orders/" + world.unique("first")))
         word, answers = world.unique("drain"), []
         app = threading.Thread(target=lambda: answers.append(
-            curl(proxy, proxy.url(f"/orders/slow?seconds=1.5&{word}"))))
+            curl(proxy, proxy.url(f"/orders/slow?seconds=2&{word}"))))
         app.start()
-        # Nothing tells from outside that a request is in flight; half of what it takes is safe.
-        time.sleep(0.5)
+        eventually(lambda: in_flight(proxy), "the request is on its way")
         started = time.monotonic()
         proxy.child.signal(signal.SIGTERM)
         status = proxy.child.wait(8)
@@ -260,7 +267,7 @@ def hanging(world, drain):
         curl(proxy, proxy.url("/orders/" + world.unique("first")))
         app = threading.Thread(target=lambda: curl(proxy, proxy.url("/orders/slow?seconds=10")))
         app.start()
-        time.sleep(0.5)
+        eventually(lambda: in_flight(proxy), "the request is on its way")
         proxy.child.signal(signal.SIGTERM)
         yield proxy, time.monotonic()
         app.join(15)

@@ -86,7 +86,7 @@ def the_demo_is_the_product(world):
         check("orders" in demo.printed("netproxy status"), "status lacks the channel")
         check("generation" in demo.printed("netproxy token orders"), "token lacks its generation")
         # The page takes the list from there; Tests/Browser looks at it.
-        shown = demo.printed(f"curl -sS --max-time 1 '{page[1]}tail?last=100' || true")
+        shown = demo.printed(f"curl -sS --max-time 4 '{page[1]}tail?last=100' || true")
         check("/nowhere" in shown, "the page does not get the log")
         demo.process.send_signal(signal.SIGINT)
         demo.process.wait(35)

@@ -145,11 +145,11 @@ def faults_upstream_are_answered_and_leak_nothing(world):
              "pool": {"idle": "1s"}}
     with Silent() as silent, Silent(full=True) as full:
         faults = {
-            "refused": (f"https://127.0.0.1:{free_port()}", 502, ("connection_refused",), 1),
-            "hanging": (f"http://127.0.0.1:{full.port}", 504, ("connection_timeout",), 2.5),
-            "silent": (f"http://127.0.0.1:{silent.port}", 504, ("http_response_timeout",), 2.5),
-            "not-tls": (f"https://127.0.0.1:{world.auth.port}", 502, ("tls_protocol_error",), 3),
-            "distrusted": (world.origin, 502, ("tls_certificate_error",), 2),
+            "refused": (f"https://127.0.0.1:{free_port()}", 502, ("connection_refused",), 5),
+            "hanging": (f"http://127.0.0.1:{full.port}", 504, ("connection_timeout",), 7),
+            "silent": (f"http://127.0.0.1:{silent.port}", 504, ("http_response_timeout",), 7),
+            "not-tls": (f"https://127.0.0.1:{world.auth.port}", 502, ("tls_protocol_error",), 5),
+            "distrusted": (world.origin, 502, ("tls_certificate_error",), 5),
             "nameless": ("https://no-such-name.invalid", None, ("dns_error", "dns_timeout"), 15),
         }
         channels = {name: {"upstream": fault[0], **quick} for name, fault in faults.items()}

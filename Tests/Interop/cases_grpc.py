@@ -32,7 +32,7 @@ class Greeter:
         return self
 
     def __exit__(self, *_):
-        self.child.stop()
+        self.child.stop(20)
 
     def channel(self, client, **keys):
         channel = self.world.oauth_channel(client, **keys)
@@ -148,9 +148,9 @@ def grpc_deadline_reaches_the_service(world):
         succeeded(proxy, "unary")
         answer = ask(proxy, "sleeper")
         equal(answer["code"], "DEADLINE_EXCEEDED", "the status")
-        check(answer["seconds"] < 2.9, f"the app waited {answer['seconds']:.1f} s")
+        check(answer["seconds"] < 7, f"the app waited {answer['seconds']:.1f} s")
         call = greeter.calls(2)[1]
-        check(call["remaining"] is not None and 0 < call["remaining"] <= 1,
+        check(call["remaining"] is not None and 0 < call["remaining"] <= 3,
               f"the service had {call['remaining']} s")
         succeeded(proxy, "unary")
 

@@ -169,12 +169,11 @@ def expect_100_continue(world):
     source, digest = world.random_file("expect.bin", size=40 * 1024)
     with static(world, "/dav") as proxy:
         name = world.unique("expect")
-        answer = curl(proxy, "-v", "-H", "Expect: 100-continue", "-T", source,
-                      proxy.url("/static/" + name))
+        answer = curl(proxy, "-v", "-H", "Expect: 100-continue", "--expect100-timeout", "15", "-T",
+                      source, proxy.url("/static/" + name))
         equal(answer.statuses, [100, 201], f"interim and final status ({answer})")
         equal(uploaded(world, name), (40 * 1024, digest), "what nginx stored")
-        # curl gives up waiting for 100 after a second.
-        check(answer.seconds < 0.9, f"curl waited {answer.seconds:.2f} s for 100 Continue")
+        check(answer.seconds < 14, f"curl waited {answer.seconds:.2f} s for 100 Continue")
 
 
 @case
@@ -202,7 +201,7 @@ def an_event_stream_arrives_as_it_was_sent(world):
     client = world.auth.register()
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
-        connection.request("GET", "/orders/drip?lines=4&gap=0.3")
+        connection.request("GET", "/orders/drip?lines=4&gap=0.6")
         response = connection.getresponse()
         equal(response.status, 200, "status")
         arrivals = []
@@ -211,7 +210,7 @@ def an_event_stream_arrives_as_it_was_sent(world):
                 arrivals.append((time.monotonic(), line.strip()))
         equal([line for _, line in arrivals], [b"data: %d" % n for n in range(4)], "events")
         spread = arrivals[-1][0] - arrivals[0][0]
-        check(spread > 0.6, f"the events came within {spread:.2f} s: something buffered them")
+        check(spread > 0.9, f"the events came within {spread:.2f} s: something buffered them")
         connection.close()
 
 

@@ -1,7 +1,8 @@
 """A gigabyte through a reader that stops now and then: netproxy itself holds next to nothing of it.
 
 What the kernel holds for the four ends of the two connections is read from /proc/net/tcp and taken
-away; what is left is in netproxy. Its memory is what it has to itself, in KiB.
+away; what is left is in netproxy. Its memory is what it has written, in KiB: pages of its program
+become its own as other processes end.
 """
 
 import socket
@@ -22,7 +23,7 @@ MEMORY = 512
 
 def private_memory(pid):
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
+        return sum(int(line.split()[1]) for line in file if line.startswith("Private_Dirty:"))
 
 
 def queues(*ports):
@@ -67,13 +68,13 @@ class Flow:
                 self.memory.append(private_memory(self.pid) - self.baseline)
 
     def settle(self):
-        """Waits until nothing has moved for half a second, and looks who has how much."""
+        """Waits until nothing has moved for a second, and looks who has how much."""
         seen, since = None, time.monotonic()
         for _ in range(600):
             now = (self.sent, queues(*self.ports))
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif time.monotonic() - since > 0.5:
+            elif time.monotonic() - since > 1:
                 break
             time.sleep(0.05)
         self.held.append(self.sent - self.received - seen[1])

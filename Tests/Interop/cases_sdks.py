@@ -15,7 +15,7 @@ from proxy import Netproxy
 from world import HERE
 
 
-def finished(command, directory, seconds=20, **variables):
+def finished(command, directory, seconds=60, **variables):
     """Runs a client to its end and returns its standard output; fails unless it exits 0."""
     environment = clean_environment(HOME=directory, **variables)
     try:

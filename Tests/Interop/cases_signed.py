@@ -129,8 +129,8 @@ def signed_channels_share_their_rate(world):
     """The guide's rate: each key has its own, and the channel's is for all of them."""
     from cases_readme import app_block
     channel = app_block("yaml", "each_key").split("channels:\n  ")[1].rstrip()
-    many = ('for i in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s -o /dev/null -w "%{http_code} " '
-            '-H "Authorization: Bearer $NETPROXY_KEY" "$NETPROXY_MAPS_URL/x"; done')
+    many = ('curl -s -o /dev/null -w "%{http_code} " -H "Authorization: Bearer $NETPROXY_KEY" '
+            '"$NETPROXY_MAPS_URL/x?[1-12]"')
     with OpenAPI() as api, Written(world, channel, api,
                                    **{"file:/etc/netproxy/maps.key": "literal:a-key"}) as proxy:
         found = []

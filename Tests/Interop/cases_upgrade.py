@@ -204,7 +204,8 @@ def httpbin_as_upstream(world):
     """httpbin under gunicorn: codings, streams, ranges, statuses, content on every method."""
     port = free_port()
     with serving(world, [world.python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}",
-                         "--threads", "8", "--no-control-socket", "httpbin:app"], port, "httpbin"), \
+                         "--threads", "8", "--keep-alive", "60", "--no-control-socket",
+                         "httpbin:app"], port, "httpbin"), \
             Netproxy(world, {"bin": {"upstream": f"http://127.0.0.1:{port}"}}) as proxy:
         def both(method, path, **options):
             return (fetch(port, method, path, **options),

@@ -73,6 +73,10 @@ class Certificates:
 class Refused(Exception):
     """What etcd answered with something else than 200."""
 
+    def is_passing(self):
+        """Whether another member, or the same one a moment later, may do what was asked."""
+        return any(words in str(self) for words in ("leader changed", "no leader", "timed out"))
+
 
 class Member:
     """One member: its addresses and its process."""
@@ -254,6 +258,10 @@ class Cluster:
                 return self.exchange(each, "POST", "/v3/" + path, document, seconds)
             except (OSError, http.client.HTTPException) as error:
                 fault = error
+            except Refused as refusal:
+                if not refusal.is_passing():
+                    raise
+                fault = refusal
         raise Failure(f"no member answers /v3/{path}: {fault}")
 
     def status(self, member):

@@ -48,16 +48,23 @@ def eventually(probe, what, seconds=10.0, every=0.02):
         time.sleep(every)
 
 
+GIVEN_PORTS = set()
+
+
 def free_port():
-    """A loopback port nobody listens on, below the range that outgoing connections use."""
+    """A loopback port nobody listens on, below the range that outgoing connections use; no port is
+    given twice, since whoever asked may not listen on it yet."""
     for _ in range(200):
         port = random.randint(20000, 32000)
+        if port in GIVEN_PORTS:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        GIVEN_PORTS.add(port)
+        return port
     raise Failure("no free loopback port")
 
 

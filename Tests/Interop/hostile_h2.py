@@ -1980,7 +1980,7 @@ class Judge:
         faults = self.recorder.faults
         check(not faults, f"h11 at the origin: {faults}")
         path = "/" + entry.name
-        own = [each for each in arrived if each.target not in ordinary
+        own = [each for each in arrived if not each.target.startswith("/ordinary-")
                and (each.target.startswith(path) or not each.target.startswith(tuple(self.tardy)))]
         text = [str(each) for each in own]
         if entry.arrives != "never":

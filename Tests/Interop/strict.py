@@ -165,6 +165,10 @@ class RawOrigin:
             connection.is_open = False
             connection.socket.close()
 
+    def has_closed(self, connection):
+        with self.lock:
+            return not connection.is_open
+
     def received(self):
         """What came on each connection so far, once everything that was sent has been read."""
 
@@ -294,9 +298,12 @@ def hostile_responses(port, origin_port):
             if b"/hostile " not in piece:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nown")
                 continue
-            connection.sendall(current["raw"])
             # Half of them go on as if nothing had happened.
-            if current["number"] % 2:
+            is_last = current["number"] % 2
+            if is_last:
+                current["closing"] = connection
+            connection.sendall(current["raw"])
+            if is_last:
                 return
 
     origin = RawOrigin(origin_port, play)
@@ -307,6 +314,9 @@ def hostile_responses(port, origin_port):
             port, f"{method} /hostile HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         context = f"{one.name}: {one.raw!r} reached the app as {answer!r} ({ending})"
         check_answer(answer, method, ending, context)
+        # The next request is not to set out on a connection that is about to close.
+        if closing := current.pop("closing", None):
+            eventually(lambda: origin.has_closed(closing), "the origin has closed", 20, every=0.001)
         own, _ = exchange(port, b"GET /after HTTP/1.1\r\nHost: a\r\n"
                                       b"Connection: close\r\n\r\n", patience=10)
         check(own.startswith(b"HTTP/1.1 200 ") and own.endswith(b"\r\n\r\nown"),

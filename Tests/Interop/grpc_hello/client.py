@@ -62,7 +62,7 @@ class Calls:
 
     def sleeper(self):
         """A call that takes longer than it has."""
-        return self.say_hello("sleeper", timeout=1)
+        return self.say_hello("sleeper", timeout=3)
 
     def server_stream(self):
         return list(self.methods["SayHellos"]({"count": self.number}, timeout=PATIENCE))

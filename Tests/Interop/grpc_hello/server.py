@@ -82,7 +82,7 @@ class Greeter:
         if request["name"] == "nobody":
             context.abort(grpc.StatusCode.NOT_FOUND, "nobody is here: 100 % sure, schön")
         if request["name"] == "sleeper":
-            time.sleep(3)
+            time.sleep(8)
         context.set_trailing_metadata((("x-greeted", "yes"), ("x-proof-bin", b"\0\xff")))
         record["is_over"] = True
         return {"text": "hello " + request["name"], "echo": request.get("payload", "")}

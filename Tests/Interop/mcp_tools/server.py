@@ -61,8 +61,12 @@ async def controlled(request):
     return PlainTextResponse(control(request.path_params["action"]))
 
 
+def is_last(message):
+    return message["type"] == "http.response.body" and not message.get("more_body")
+
+
 class Recorder:
-    """Writes down what clients send to the authorization server, before it is handled."""
+    """Writes down what clients send to the authorization server, and its answers."""
 
     paths = {"/register", "/token", "/authorize", "/revoke"}
 
@@ -85,16 +89,20 @@ class Recorder:
             if message["type"] == "http.response.start":
                 status.append(message["status"])
             answer.append(message.get("body", b""))
+            # Whoever has the answer finds the record.
+            if is_recorded and is_last(message):
+                record()
             await send(message)
 
-        await self.app(scope, listen, tell)
-        if scope["path"] in self.paths or ".well-known" in scope["path"]:
-            record = {"method": scope["method"], "path": scope["path"],
-                      "query": scope["query_string"].decode(), "body": b"".join(parts).decode(),
-                      "status": status[0] if status else None,
-                      "answer": b"".join(answer).decode()}
+        def record():
+            entry = {"method": scope["method"], "path": scope["path"],
+                     "query": scope["query_string"].decode(), "body": b"".join(parts).decode(),
+                     "status": status[0], "answer": b"".join(answer).decode()}
             with open(log_path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
+                file.write(json.dumps(entry) + "\n")
+
+        is_recorded = scope["path"] in self.paths or ".well-known" in scope["path"]
+        await self.app(scope, listen, tell)
 
 
 uvicorn.run(Recorder(mcp.http_app(path="/mcp")), host="127.0.0.1", port=port,
