@@ -1,3 +1,5 @@
+import System
+
 /// Work that may wait for a disk, on a thread that may wait: not on an event loop, whatever executor the
 /// caller's task prefers.
 ///
@@ -5,26 +7,21 @@
 /// on with what waits for an actor that such a task has entered.
 package enum OffLoop {
     /// Does the work; a caller that is cancelled cancels it.
-    package static func run<Result: Sendable>(
-        _ work: @escaping @Sendable () async -> Result
-    ) async -> Result {
-        // Awaited on the next line.
-        let task = Task(executorPreference: globalConcurrentExecutor) { await work() }
-        return await withTaskCancellationHandler {
+    ///
+    /// - Throws: what the work throws.
+    package static func run<Success: Sendable, Failure>(
+        _ work: @escaping @Sendable () async throws(Failure) -> Success
+    ) async throws(Failure) -> Success {
+        let task = Task(executorPreference: WaitingThreads.shared) {
+            () async -> Result<Success, Failure> in
+            do throws(Failure) { return .success(try await work()) } catch {
+                return .failure(error)
+            }
+        }
+        let outcome = await withTaskCancellationHandler {
             await task.value
         } onCancel: {
             task.cancel()
-        }
-    }
-
-    /// The same for work that may fail.
-    ///
-    /// - Throws: what it throws.
-    package static func run<Result: Sendable>(
-        _ work: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
-        let outcome = await run { () async -> Swift.Result<Result, any Error> in
-            do { return .success(try await work()) } catch { return .failure(error) }
         }
         return try outcome.get()
     }

@@ -204,7 +204,8 @@ struct OAuthAssembly: Sendable {
 
     /// The server of the last sign-in with a credential, whatever it was for.
     func storedServer(of credential: CredentialConfiguration) async throws -> PinnedServer? {
-        try await state.store(of: credential).load()?.pinned
+        let store = try await state.store(of: credential)
+        return try await OffLoop.run { try await store.load()?.pinned }
     }
 
     /// Speaks to a channel's upstream as its requests do, without its credential.
@@ -437,9 +438,11 @@ struct OAuthAssembly: Sendable {
         }
         guard let first = try? read() else { return nil }
         return RotatingSecret(first) { [report, loop] in
-            let found = try read()
+            let found = try await OffLoop.run { try read() }
             guard found != first else { return found }
-            transport.replace(by: try PooledTransport(options: options, on: loop))
+            transport.replace(
+                by: try await OffLoop.run { try PooledTransport(options: options, on: loop) }
+            )
             report(
                 "\(credential.owner): the server rejected the client; using the new certificate from "
                     + files[0]

@@ -47,7 +47,7 @@ final class RenewedTransport: HTTPTransport {
         do {
             return try await current.send(request, context: &context)
         } catch {
-            renew()
+            await OffLoop.run { self.renew() }
             throw error
         }
     }

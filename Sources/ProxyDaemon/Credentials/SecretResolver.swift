@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetworkCore
 package import ProxyConfig
 import System
 
@@ -13,7 +14,7 @@ package struct SecretError: Error, Hashable, CustomStringConvertible {
 
 /// Reads secrets from where a ``SecretReference`` says they are.
 ///
-/// Runs where its caller runs; files are read synchronously, a helper program is awaited.
+/// Files are read off the event loops, unless a caller asks for what there is without a helper program.
 package struct SecretResolver: Sendable {
     /// What a secret may contain.
     package enum Kind: Sendable {
@@ -64,7 +65,10 @@ package struct SecretResolver: Sendable {
         as kind: Kind
     ) async throws(SecretError) -> (bytes: [UInt8], lifetime: Duration?) {
         guard case .exec(let command) = reference else {
-            return (try readWithoutHelper(reference, kind), nil)
+            let bytes = try await OffLoop.run { () throws(SecretError) in
+                try readWithoutHelper(reference, kind)
+            }
+            return (bytes, nil)
         }
         var output = try await output(of: command)
         var lifetime: Duration?

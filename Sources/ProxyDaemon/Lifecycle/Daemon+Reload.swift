@@ -50,7 +50,7 @@ extension Daemon {
         // READY after STOPPING would make systemd expect that the service stays.
         defer { if !state.isEnding { notify("READY=1\nSTATUS=serving \(channelCount)") } }
         do {
-            let next = try setup.readConfiguration().get()
+            let next = try await OffLoop.run { [setup] in try setup.readConfiguration().get() }
             let remarks = try await install(next)
             // A command may have named another file than the daemon's.
             let lines =
@@ -92,10 +92,10 @@ extension Daemon {
         let opened = try listeners.open(plan.missing)
         // The manager of a channel that changes reads the store, which must have everything by then.
         for manager in channels.managers { await manager.writeAgain() }
-        let (nextChannels, secretLifetime) = try await assembly.channels(
-            of: next,
-            keeping: channels.channels
-        )
+        let present = channels.channels
+        let (nextChannels, secretLifetime) = try await OffLoop.run {
+            try await assembly.channels(of: next, keeping: present)
+        }
         guard !state.isEnding else { throw ReloadRefusal.stopping }
         try await assembly.logs.move(to: next.log)
         await replaceChannels(with: nextChannels)
@@ -227,9 +227,9 @@ extension Daemon {
     /// Which channels a reload would change, without changing them.
     package func plan() async -> Result<[String], ReloadFailure> {
         let next: ProxyConfiguration
-        do {
-            next = try setup.readConfiguration().get()
-        } catch {
+        switch await OffLoop.run({ [setup] in setup.readConfiguration() }) {
+        case .success(let read): next = read
+        case .failure(let error):
             return .failure(ReloadFailure(lines: error.errors.map(\.description)))
         }
         // Its own readings: a reload may be reading at the same time.

@@ -1,0 +1,70 @@
+import Glibc
+import Synchronization
+
+/// Threads that may wait for a disk, as an executor of tasks.
+///
+/// The global executor has as many threads as there are processors, and timers, signals and the watchdog
+/// need them: two slow disks would keep all of that waiting. It is no preference to the runtime either, so
+/// that work for it may go on wherever a task is.
+// SAFETY: everything is under the mutex; the semaphore counts the jobs that were added to it.
+@safe package final class WaitingThreads: TaskExecutor, @unchecked Sendable {
+    /// The threads of the process.
+    package static let shared = WaitingThreads(limit: 16)
+
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var threads = 0
+        var idle = 0
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+    private let wake: UnsafeMutablePointer<sem_t>
+
+    /// Makes an executor with at most so many threads, which start as they are needed and never end.
+    package init(limit: Int) {
+        self.limit = limit
+        unsafe wake = .allocate(capacity: 1)
+        unsafe sem_init(wake, 0, 0)
+    }
+
+    deinit {
+        // No thread is left: each keeps the executor.
+        unsafe sem_destroy(wake)
+        unsafe wake.deallocate()
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let startsThread = state.withLock { state in
+            state.jobs.append(job)
+            guard state.jobs.count > state.idle, state.threads < limit else { return false }
+            state.threads += 1
+            return true
+        }
+        unsafe sem_post(wake)
+        guard startsThread, startThread(named: "disk", { self.serve() }) != 0 else { return }
+        // Threads that run take the job; without one, it has to be done here.
+        let isAlone = state.withLock { state in
+            state.threads -= 1
+            return state.threads == 0
+        }
+        if isAlone { runNext() }
+    }
+
+    /// Runs jobs, on each thread, for ever.
+    private func serve() {
+        while true {
+            state.withLock { $0.idle += 1 }
+            while unsafe sem_wait(wake) != 0 {}
+            state.withLock { $0.idle -= 1 }
+            runNext()
+        }
+    }
+
+    private func runNext() {
+        let job = state.withLock { $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }
+        // SAFETY: each job is taken once, and the executor lives while it runs.
+        unsafe job?.runSynchronously(on: asUnownedTaskExecutor())
+    }
+}
