@@ -21,11 +21,11 @@ struct AdminHandler: Sendable {
     }
 
     /// Answers a request that is not refused by its head; not on the loop that it came on, since a reload
-    /// reads files.
+    /// and a list of all requests take their time.
     func answer(_ call: LocalServer.Call) async -> Response {
         switch route(of: call) {
         case .success(let route):
-            await OffLoop.run { await answer(call, at: route) }
+            await OffLoop.compute { await answer(call, at: route) }
         case .failure(let refusal): refusal.response
         }
     }

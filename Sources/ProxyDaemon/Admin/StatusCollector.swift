@@ -13,7 +13,7 @@ struct StatusCollector {
     /// Returns the figures of this process, which was started at a time in seconds since 1970.
     func process(startedAt: Double) async -> DaemonStatus.Process {
         // Not on the loop whose task asks: with ten thousand descriptors it would stand for 10 ms.
-        let used = await OffLoop.run { ProcessFigures() }
+        let used = await OffLoop.compute { ProcessFigures() }
         return DaemonStatus.Process(
             startS: startedAt,
             cpuS: used.cpuSeconds,

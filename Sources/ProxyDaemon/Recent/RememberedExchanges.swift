@@ -12,7 +12,7 @@ struct RememberedExchanges: Sendable {
     ///
     /// Not on an event loop, which a thousand lines would keep busy.
     init(_ bytes: [UInt8]) async {
-        (known, lines) = await OffLoop.run {
+        (known, lines) = await OffLoop.compute {
             let known = Set(bytes.split(separator: UInt8(ascii: "\n")).map(Array.init))
             let lines = known.compactMap { LogLine($0) }
                 .map { (end: $0.end, line: $0) }

@@ -122,7 +122,7 @@ package final class LogSubscription: Sendable {
         _ lines: [UInt8],
         by filter: [WhereExpression]
     ) async -> [UInt8] {
-        await OffLoop.run { matching(filter, among: lines) }
+        await OffLoop.compute { matching(filter, among: lines) }
     }
 
     private static func matching(_ filter: [WhereExpression], among lines: [UInt8]) -> [UInt8] {
