@@ -82,6 +82,14 @@ final class Fleet: Sendable {
         return try await waiting.value
     }
 
+    /// Does something while the clock goes on: who waits for a lock that is about to be released lets others
+    /// go first, for a time by the clock.
+    func run<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await end(of: Task { try await body() })
+    }
+
     static func record(_ refreshToken: String, revision: Int = 1) -> TokenRecord {
         var record = TokenRecord(authority: "client@https://login.example.com/token")
         record.refreshToken = Secret(refreshToken)

@@ -58,7 +58,7 @@ import Testing
         _ = try await one.token()
         await other.manager.start()
         #expect(try await other.token() == "Bearer access-1")
-        try await one.manager.forceRefresh()
+        try await fleet.run { try await one.manager.forceRefresh() }
         #expect(await eventually { (try? await other.token()) == "Bearer access-2" })
         #expect(server.requests.count == 2)
     }
@@ -138,7 +138,7 @@ import Testing
         let stored = try fleet.store("c")
         await fleet.advance { fleet.etcd.written(to: "/netproxy/orders/record") > before }
         #expect(try await stored.load()?.refreshToken == Secret("refresh-2"))
-        try await other.manager.forceRefresh()
+        try await fleet.run { try await other.manager.forceRefresh() }
         #expect(!server.sawReuse)
     }
 
@@ -154,7 +154,9 @@ import Testing
         let (one, other) = (try machine("a"), try machine("b"))
         _ = try await one.token()
         server.revokeAll()
-        await #expect(throws: NetworkError.self) { try await one.manager.forceRefresh() }
+        await #expect(throws: NetworkError.self) {
+            try await fleet.run { try await one.manager.forceRefresh() }
+        }
         #expect(try await other.token() == "Bearer access-1")
         await fleet.settle()
         let before = fleet.etcd.paths.count
