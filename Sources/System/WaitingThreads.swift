@@ -49,7 +49,7 @@ import Synchronization
             state.threads -= 1
             return state.threads == 0
         }
-        if isAlone { runNext() }
+        if isAlone { runJobs() }
     }
 
     /// Runs jobs, on each thread, for ever.
@@ -58,13 +58,15 @@ import Synchronization
             state.withLock { $0.idle += 1 }
             while unsafe sem_wait(wake) != 0 {}
             state.withLock { $0.idle -= 1 }
-            runNext()
+            runJobs()
         }
     }
 
-    private func runNext() {
-        let job = state.withLock { $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }
-        // SAFETY: each job is taken once, and the executor lives while it runs.
-        unsafe job?.runSynchronously(on: asUnownedTaskExecutor())
+    /// Runs all jobs that no other thread has taken.
+    private func runJobs() {
+        while let job = state.withLock({ $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }) {
+            // SAFETY: each job is taken once, and the executor lives while it runs.
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
     }
 }
