@@ -14,6 +14,56 @@ let strict: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
+/// A target of the package, below `Sources`.
+///
+/// Target names are global in a package graph, so every target
+/// that is not a product carries the prefix `Netproxy`.
+func module(
+    _ name: String,
+    at path: String,
+    uses dependencies: [Target.Dependency] = []
+) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies,
+        path: "Sources/\(path)",
+        swiftSettings: strict
+    )
+}
+
+/// A C library of the system.
+///
+/// The daemon needs the ones with a pkg-config name; without that name, a build
+/// of the daemon alone prints no warning about a missing library.
+func library(_ name: String, at path: String, pkgConfig: String? = nil, apt: String) -> Target {
+    .systemLibrary(
+        name: name,
+        path: "Sources/C/\(path)",
+        pkgConfig: pkgConfig,
+        providers: [.apt([apt])]
+    )
+}
+
+func tests(
+    _ name: String,
+    exclude: [String] = [],
+    uses dependencies: [Target.Dependency] = []
+) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: dependencies,
+        exclude: exclude,
+        swiftSettings: strict
+    )
+}
+
+let argumentParser = Target.Dependency.product(
+    name: "ArgumentParser",
+    package: "swift-argument-parser"
+)
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+
 let package = Package(
     name: "netproxy",
     products: [
@@ -27,7 +77,7 @@ let package = Package(
             name: "Dialects",
             targets: ["MTNetwork", "NetLord", "NetworkSession", "TYCoreAPI"]
         ),
-        // Each brings a package of the ecosystem, which only its users build.
+        // Each depends on a package of the server ecosystem that only its users build.
         .library(name: "NetworkLifecycle", targets: ["NetworkLifecycle"]),
         .library(name: "NetworkMetrics", targets: ["NetworkMetrics"]),
         .library(name: "NetworkTracing", targets: ["NetworkTracing"]),
@@ -35,10 +85,10 @@ let package = Package(
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
-        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-        // Where the library's logger writes to: what the app chose.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // The library logs through the logger that the program configured.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        // The ecosystem's requests, responses and fields, bridged to and from ours.
+        // Bridges to and from the request, response and field types of the server ecosystem.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // Graceful shutdown, metrics and spans, for the products of these names alone.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -46,303 +96,258 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
-        .systemLibrary(
-            name: "CLibevent",
+        // C libraries.
+        library(
+            "CNetproxyLibevent",
+            at: "Libevent",
             pkgConfig: "libevent_core",
-            providers: [.apt(["libevent-dev"])]
+            apt: "libevent-dev"
         ),
-        .systemLibrary(
-            name: "COpenSSL",
-            pkgConfig: "openssl",
-            providers: [.apt(["libssl-dev"])]
+        library("CNetproxyOpenSSL", at: "OpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+        library("CNetproxyNghttp2", at: "Nghttp2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
+        library("CNetproxyYAML", at: "YAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
+        library("CNetproxyZlib", at: "Zlib", apt: "zlib1g-dev"),
+        library("CNetproxyBrotli", at: "Brotli", apt: "libbrotli-dev"),
+        library("CNetproxyZstd", at: "Zstd", apt: "libzstd-dev"),
+        .systemLibrary(name: "CNetproxySystem", path: "Sources/C/System"),
+
+        // Base: bytes, the operating system, the event loop, cryptography, documents.
+        module("NetproxyBytes", at: "Base/Bytes"),
+        module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
+        module(
+            "NetproxyEventIO",
+            at: "Base/EventIO",
+            uses: ["NetproxySystem", "NetproxyBytes", "CNetproxyLibevent", "CNetproxyOpenSSL"]
         ),
-        .systemLibrary(
-            name: "CNghttp2",
-            pkgConfig: "libnghttp2",
-            providers: [.apt(["libnghttp2-dev"])]
+        module("NetproxyCryptography", at: "Base/Cryptography", uses: ["CNetproxyOpenSSL"]),
+        module("NetproxyYAML", at: "Base/YAML", uses: ["CNetproxyYAML"]),
+        // Used by programs only; the daemon forwards content as it is.
+        module(
+            "NetproxyDecompression",
+            at: "Base/Decompression",
+            uses: ["NetproxyBytes", "CNetproxyZlib", "CNetproxyBrotli", "CNetproxyZstd"]
         ),
-        .systemLibrary(
-            name: "CYAML",
-            pkgConfig: "yaml-0.1",
-            providers: [.apt(["libyaml-dev"])]
+
+        // HTTP: messages and their two wire formats.
+        module("NetproxyHTTPMessage", at: "HTTP/HTTPMessage", uses: ["NetproxyBytes"]),
+        module("NetproxyHTTP1", at: "HTTP/HTTP1", uses: ["NetproxyHTTPMessage", "NetproxyBytes"]),
+        // nghttp2 does framing, HPACK and flow control; `NetproxyHTTP1` has the rules of messages.
+        module(
+            "NetproxyHTTP2",
+            at: "HTTP/HTTP2",
+            uses: ["NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes", "CNetproxyNghttp2"]
         ),
-        // Without pkg-config, which would warn those who build the daemon alone and need none of them.
-        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CBrotli", providers: [.apt(["libbrotli-dev"])]),
-        .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CNetproxy"),
-        .target(name: "Bytes", swiftSettings: strict),
-        .target(name: "System", dependencies: ["Bytes", "CNetproxy"], swiftSettings: strict),
-        .target(name: "HTTPMessage", dependencies: ["Bytes"], swiftSettings: strict),
-        .target(
-            name: "EventIO",
-            dependencies: ["System", "Bytes", "CLibevent", "COpenSSL"],
-            swiftSettings: strict
+
+        // Core: the chain of interceptors, the transport, and credentials.
+        module(
+            "NetworkCore",
+            at: "Core/NetworkCore",
+            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
         ),
-        // Signatures of JWT assertions, digests and AES-GCM with OpenSSL.
-        .target(name: "Cryptography", dependencies: ["COpenSSL"], swiftSettings: strict),
-        // The values of a YAML text with their places, by libyaml.
-        .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
-        // Content codings with zlib, brotli and zstd; for programs only, the daemon passes bytes through.
-        .target(
-            name: "Decompression",
-            dependencies: ["Bytes", "CZlib", "CBrotli", "CZstd"],
-            swiftSettings: strict
+        module(
+            "OriginTransport",
+            at: "Core/OriginTransport",
+            uses: [
+                "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            ]
         ),
-        .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
-        // HTTP/2: framing, HPACK and flow control by nghttp2, the rules of messages by `HTTP1`.
-        .target(
-            name: "HTTP2",
-            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "CNghttp2"],
-            swiftSettings: strict
+        module(
+            "OAuth",
+            at: "Core/OAuth",
+            uses: [
+                "NetworkCore", "NetproxyCryptography", "NetproxyHTTPMessage", "NetproxySystem",
+                "NetproxyBytes",
+            ]
         ),
-        .target(
-            name: "NetworkCore",
-            dependencies: [
-                "HTTPMessage", "System", "Bytes",
-            ],
-            swiftSettings: strict
+        module(
+            "NetproxyAWSSigning",
+            at: "Core/AWSSigning",
+            uses: [
+                "OAuth", "NetworkCore", "NetproxyCryptography", "NetproxyHTTPMessage",
+                "NetproxyBytes",
+            ]
         ),
-        .target(
-            name: "OAuth",
-            dependencies: [
-                "NetworkCore", "Cryptography", "HTTPMessage", "System", "Bytes",
-            ],
-            swiftSettings: strict
+        module(
+            "NetproxyEtcdStore",
+            at: "Core/EtcdStore",
+            uses: ["OAuth", "NetworkCore", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
-        // AWS Signature Version 4, and where its credentials come from.
-        .target(
-            name: "AWSSigning",
-            dependencies: [
-                "OAuth", "NetworkCore", "Cryptography", "HTTPMessage", "Bytes",
-            ],
-            swiftSettings: strict
+
+        // Client: the library for Swift programs.
+        module(
+            "NetworkClient",
+            at: "Client/NetworkClient",
+            uses: [
+                "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", logging, httpTypes,
+            ]
         ),
-        // The token store that many machines share, in etcd.
-        .target(
-            name: "EtcdStore",
-            dependencies: ["OAuth", "NetworkCore", "HTTPMessage", "Bytes"],
-            swiftSettings: strict
+        module(
+            "NetworkTesting",
+            at: "Client/NetworkTesting",
+            uses: ["NetworkClient", "NetworkCore", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
-        .target(
-            name: "NetworkClient",
-            dependencies: [
-                "OAuth", "OriginTransport", "NetworkCore", "Decompression", "HTTPMessage", "System",
-                "Bytes",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "NetworkTesting",
-            dependencies: ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
-            swiftSettings: strict
-        ),
-        .target(name: "TYCoreAPI", dependencies: ["NetworkClient"], swiftSettings: strict),
-        .target(name: "NetLord", dependencies: ["NetworkClient"], swiftSettings: strict),
-        .target(name: "MTNetwork", dependencies: ["NetworkClient"], swiftSettings: strict),
-        .target(name: "NetworkSession", dependencies: ["NetworkClient"], swiftSettings: strict),
-        .target(
-            name: "NetworkLifecycle",
-            dependencies: [
+        module(
+            "NetworkLifecycle",
+            at: "Client/NetworkLifecycle",
+            uses: [
                 "NetworkClient",
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: strict
+            ]
         ),
-        .target(
-            name: "NetworkMetrics",
-            dependencies: ["NetworkClient", .product(name: "Metrics", package: "swift-metrics")],
-            swiftSettings: strict
+        module(
+            "NetworkMetrics",
+            at: "Client/NetworkMetrics",
+            uses: ["NetworkClient", .product(name: "Metrics", package: "swift-metrics")]
         ),
-        .target(
-            name: "NetworkTracing",
-            dependencies: [
+        module(
+            "NetworkTracing",
+            at: "Client/NetworkTracing",
+            uses: [
                 "NetworkClient",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
-            ],
-            swiftSettings: strict
+            ]
         ),
-        .target(
-            name: "OriginTransport",
-            dependencies: [
-                "NetworkCore", "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
-            ],
-            swiftSettings: strict
+        module("MTNetwork", at: "Client/Dialects/MTNetwork", uses: ["NetworkClient"]),
+        module("NetLord", at: "Client/Dialects/NetLord", uses: ["NetworkClient"]),
+        module("NetworkSession", at: "Client/Dialects/NetworkSession", uses: ["NetworkClient"]),
+        module("TYCoreAPI", at: "Client/Dialects/TYCoreAPI", uses: ["NetworkClient"]),
+
+        // Daemon: configuration, request log, request path, service and commands.
+        module(
+            "NetproxyRequestLog",
+            at: "Daemon/RequestLog",
+            uses: ["NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
         ),
-        .target(
-            name: "RequestLog",
-            dependencies: ["NetworkCore", "HTTPMessage", "System", "Bytes"],
-            swiftSettings: strict
+        module(
+            "NetproxyConfig",
+            at: "Daemon/Config",
+            uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
-        .target(
-            name: "ProxyConfig",
-            dependencies: ["YAML", "HTTPMessage", "Bytes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "ProxyDaemon",
-            dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "EtcdStore",
-                "OAuth", "NetworkCore", "HTTP2",
-                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes", "Cryptography",
-            ],
-            swiftSettings: strict
+        module(
+            "NetproxyService",
+            at: "Daemon/Service",
+            uses: [
+                "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
+                "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
+                "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                "NetproxyCryptography",
+            ]
         ),
         .executableTarget(
             name: "netproxy",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "NetproxyService", "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem",
+                "NetproxyBytes", argumentParser,
             ],
+            path: "Sources/Daemon/netproxy",
             swiftSettings: strict
         ),
+
+        // Tests.
         .target(
             name: "TestSupport",
             dependencies: [
-                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
-                "HTTP2", "HTTP1", "OAuth", "NetworkCore", "HTTPMessage", "System", "Bytes",
-                "COpenSSL",
+                "NetworkTesting", "NetproxyService", "NetproxyConfig", "OriginTransport",
+                "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1", "OAuth", "NetworkCore",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "CNetproxyOpenSSL",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
-        .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
-        .testTarget(
-            name: "SystemTests",
-            dependencies: ["System", "EventIO", "Bytes", "TestSupport"],
-            swiftSettings: strict
+        tests("BytesTests", uses: ["NetproxyBytes"]),
+        tests(
+            "SystemTests",
+            uses: ["NetproxySystem", "NetproxyEventIO", "NetproxyBytes", "TestSupport"]
         ),
-        .testTarget(
-            name: "CryptographyTests",
-            dependencies: ["Cryptography"],
-            swiftSettings: strict
-        ),
-        .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
-        .testTarget(
-            name: "DecompressionTests",
-            dependencies: ["Decompression", "Bytes"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "HTTPMessageTests",
-            dependencies: ["HTTPMessage", "Bytes"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "EventIOTests",
-            dependencies: ["EventIO", "Bytes", "TestSupport"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "HTTP1Tests",
-            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "TestSupport"],
+        tests("CryptographyTests", uses: ["NetproxyCryptography"]),
+        tests("YAMLTests", uses: ["NetproxyYAML"]),
+        tests("DecompressionTests", uses: ["NetproxyDecompression", "NetproxyBytes"]),
+        tests("HTTPMessageTests", uses: ["NetproxyHTTPMessage", "NetproxyBytes"]),
+        tests("EventIOTests", uses: ["NetproxyEventIO", "NetproxyBytes", "TestSupport"]),
+        tests(
+            "HTTP1Tests",
             exclude: ["Corpus"],
-            swiftSettings: strict
+            uses: ["NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport"]
         ),
-        .testTarget(
-            name: "HTTP2Tests",
-            dependencies: ["HTTP2", "HTTP1", "HTTPMessage", "Bytes"],
-            swiftSettings: strict
+        tests(
+            "HTTP2Tests",
+            uses: ["NetproxyHTTP2", "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
-        .testTarget(
-            name: "NetworkCoreTests",
-            dependencies: [
-                "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage",
-                "System", "Bytes",
-                "EventIO", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: strict
+        tests(
+            "NetworkCoreTests",
+            uses: [
+                "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "NetproxyEventIO",
+                "TestSupport", logging, httpTypes,
+            ]
         ),
-        .testTarget(
-            name: "OriginTransportTests",
-            dependencies: [
-                "OriginTransport", "NetworkClient", "NetworkCore", "HTTP2", "HTTP1", "EventIO",
-                "HTTPMessage",
-                "Bytes", "TestSupport",
-            ],
-            swiftSettings: strict
+        tests(
+            "OriginTransportTests",
+            uses: [
+                "OriginTransport", "NetworkClient", "NetworkCore", "NetproxyHTTP2",
+                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxyBytes",
+                "TestSupport",
+            ]
         ),
-        .testTarget(
-            name: "NetworkClientTests",
-            dependencies: [
-                "NetworkClient", "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage",
-                "Bytes", "EventIO", "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: strict
+        tests(
+            "NetworkClientTests",
+            uses: [
+                "NetworkClient", "NetworkCore", "NetworkTesting", "OriginTransport",
+                "NetproxyHTTPMessage", "NetproxyBytes", "NetproxyEventIO", "TestSupport", logging,
+                httpTypes,
+            ]
         ),
-        .testTarget(
-            name: "NetworkProductsTests",
-            dependencies: [
+        tests(
+            "NetworkProductsTests",
+            uses: [
                 "NetworkLifecycle", "NetworkMetrics", "NetworkTracing", "NetworkClient",
                 "NetworkTesting", "TestSupport",
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: strict
+            ]
         ),
-        .testTarget(
-            name: "OAuthTests",
-            dependencies: [
-                "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "System", "Bytes",
-                "Cryptography", "EventIO", "TestSupport",
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "AWSSigningTests",
-            dependencies: [
-                "AWSSigning", "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "Bytes",
+        tests(
+            "OAuthTests",
+            uses: [
+                "OAuth", "NetworkCore", "NetworkTesting", "NetproxyHTTPMessage",
+                "NetproxySystem", "NetproxyBytes", "NetproxyCryptography", "NetproxyEventIO",
                 "TestSupport",
-            ],
-            swiftSettings: strict
+            ]
         ),
-        .testTarget(
-            name: "EtcdStoreTests",
-            dependencies: [
-                "EtcdStore", "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "Bytes",
-                "TestSupport",
-            ],
-            swiftSettings: strict
+        tests(
+            "AWSSigningTests",
+            uses: [
+                "NetproxyAWSSigning", "OAuth", "NetworkCore", "NetworkTesting",
+                "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
+            ]
         ),
-        .testTarget(
-            name: "RequestLogTests",
-            dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "System", "Bytes"],
-            swiftSettings: strict
+        tests(
+            "EtcdStoreTests",
+            uses: [
+                "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetworkTesting",
+                "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
+            ]
         ),
-        .testTarget(
-            name: "ProxyConfigTests",
-            dependencies: ["ProxyConfig", "HTTPMessage"],
-            exclude: ["Corpus"],
-            swiftSettings: strict
+        tests(
+            "RequestLogTests",
+            uses: [
+                "NetproxyRequestLog", "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem",
+                "NetproxyBytes",
+            ]
         ),
-        .testTarget(
-            name: "ProxyDaemonTests",
-            dependencies: [
-                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "OAuth",
-                "NetworkCore",
-                "EventIO", "HTTP2", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
-            ],
-            swiftSettings: strict
+        tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
+        tests(
+            "DaemonTests",
+            uses: [
+                "NetproxyService", "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
+                "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
+                "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
+            ]
         ),
-        .testTarget(
-            name: "netproxyTests",
-            dependencies: [
-                "netproxy", "TestSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "ArchitectureTests",
-            exclude: ["Coverage.md", "FirstUse.md"],
-            swiftSettings: strict
-        ),
+        tests("netproxyTests", uses: ["netproxy", "TestSupport", argumentParser]),
+        tests("ArchitectureTests", exclude: ["Coverage.md", "FirstUse.md"]),
     ]
 )

@@ -1,4 +1,4 @@
-import AWSSigning
+import NetproxyAWSSigning
 import NetworkCore
 import Testing
 

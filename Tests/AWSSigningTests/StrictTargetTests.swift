@@ -1,4 +1,4 @@
-import AWSSigning
+import NetproxyAWSSigning
 import Testing
 
 /// Request targets, as they are sent and as they are signed.

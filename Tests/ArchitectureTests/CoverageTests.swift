@@ -39,7 +39,7 @@ import Testing
         var names: Set<String> = []
         let targets = [
             "NetworkCore", "OAuth", "NetworkClient", "NetworkTesting", "OriginTransport",
-            "HTTPMessage",
+            "NetproxyHTTPMessage",
         ]
         for target in targets {
             for line in try SourceTree.code(of: target) {

@@ -59,7 +59,7 @@ import Testing
             #expect(FileManager.default.fileExists(atPath: path), "\(link)")
         }
         let picture = SourceTree.root.appending(
-            path: "Sources/ProxyDaemon/Documentation.docc/page.png"
+            path: "Sources/Daemon/Documentation.docc/page.png"
         )
         #expect(try Data(contentsOf: picture).count <= 200_000)
     }

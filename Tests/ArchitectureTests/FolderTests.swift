@@ -1,6 +1,6 @@
 import Testing
 
-/// The arrows between the folders of `ProxyDaemon` that a request passes through.
+/// The arrows between the folders of `NetproxyService` that a request passes through.
 @Suite struct FolderTests {
     /// The folders whose types each folder may name, in the order in which they build on each other.
     private static let allowed: [(folder: String, names: Set<String>)] = [
@@ -14,8 +14,8 @@ import Testing
 
     /// The folder of each line of code, and the line.
     private static func code() throws -> [(folder: String, line: SourceTree.Line)] {
-        try SourceTree.code(of: "ProxyDaemon").map { line in
-            (String(line.file.split(separator: "/")[2]), line)
+        try SourceTree.code(of: "NetproxyService").map { line in
+            (String(line.file.split(separator: "/")[3]), line)
         }
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 /// The page that leads a new reader through one request names files that exist, and few of them.
 @Suite struct LifeOfARequestTests {
-    private static let page = "Sources/ProxyDaemon/Documentation.docc/LifeOfARequest.md"
+    private static let page = "Sources/Daemon/Documentation.docc/LifeOfARequest.md"
 
     /// The files that the page names, in their order.
     private static func files() throws -> [String] {

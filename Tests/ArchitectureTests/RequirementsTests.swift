@@ -10,7 +10,7 @@ import Testing
         var test: String { cells[3].trimmingCharacters(in: ["`"]) }
     }
 
-    private static let page = "Sources/ProxyDaemon/Documentation.docc/Requirements.md"
+    private static let page = "Sources/Daemon/Documentation.docc/Requirements.md"
 
     private static func rows(ofDepartures wanted: Bool) throws -> [Row] {
         let parts = try SourceTree.text(of: page).components(separatedBy: "### Departures")

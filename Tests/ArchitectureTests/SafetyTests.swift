@@ -3,7 +3,8 @@ import Testing
 /// Unsafe code lives in the targets over the system and over C libraries, and does not escape from them.
 @Suite struct SafetyTests {
     private static let home: Set<String> = [
-        "Bytes", "System", "EventIO", "HTTP2", "Cryptography", "YAML", "Decompression",
+        "NetproxyBytes", "NetproxySystem", "NetproxyEventIO", "NetproxyHTTP2",
+        "NetproxyCryptography", "NetproxyYAML", "NetproxyDecompression",
     ]
 
     @Test(arguments: [
@@ -24,7 +25,7 @@ import Testing
         try await expectAbsent(outside: []) { $0.contains(word) }
     }
 
-    @Test(arguments: ["System", "EventIO", "HTTP2"])
+    @Test(arguments: ["NetproxySystem", "NetproxyEventIO", "NetproxyHTTP2"])
     func `a target has its C entry points in one file`(target: String) throws {
         let marks = ["takeUnretainedValue", "takeRetainedValue", "@convention(c)"]
         let lines = try SourceTree.code(of: target).filter { line in
@@ -32,12 +33,12 @@ import Testing
         }
         #expect(!lines.isEmpty)
         for line in lines {
-            #expect(line.file == "Sources/\(target)/Trampolines.swift", "\(line)")
+            #expect(line.file.hasSuffix("/Trampolines.swift"), "\(line)")
         }
     }
 
     @Test func `no signature of a target over a C library has a pointer`() throws {
-        let signatures = try SourceTree.signatures(of: "EventIO")
+        let signatures = try SourceTree.signatures(of: "NetproxyEventIO")
         // Seen whole: its parameters stand on lines of their own.
         #expect(
             signatures.contains {
@@ -45,7 +46,9 @@ import Testing
                     && $0.text.contains("mode: UInt32")
             }
         )
-        let others = try ["System", "Cryptography", "YAML"].flatMap(SourceTree.signatures)
+        let others = try ["NetproxySystem", "NetproxyCryptography", "NetproxyYAML"].flatMap(
+            SourceTree.signatures
+        )
         for signature in signatures + others {
             #expect(!signature.text.contains("Unsafe"), "\(signature)")
             #expect(!signature.text.contains("Unmanaged"), "\(signature)")
@@ -57,7 +60,7 @@ import Testing
         outside home: Set<String>,
         _ isFound: (String) -> Bool
     ) async throws {
-        for target in try SourceTree.targets() where !home.contains(target) {
+        for target in SourceTree.targets() where !home.contains(target) {
             // Other suites wait for the threads.
             await Task.yield()
             for line in try SourceTree.code(of: target) where isFound(line.text) {

@@ -14,22 +14,33 @@ enum SourceTree {
     static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+    /// The folder of each target with Swift code, as the manifest names it: "Base/Bytes".
+    static let folders: [String: String] = {
+        let manifest = (try? text(of: "Package.swift")) ?? ""
+        let helper = manifest.matches(of: #/module\(\s*"(\w+)",\s*at: "([\w\/]+)"/#)
+            .map { (String($0.1), String($0.2)) }
+        let program = manifest.matches(
+            of: #/executableTarget\(\s*name: "(\w+)".*?path: "Sources\/([\w\/]+)"/#
+                .dotMatchesNewlines()
+        )
+        .map { (String($0.1), String($0.2)) }
+        return Dictionary(uniqueKeysWithValues: helper + program)
+    }()
+
     /// The targets with Swift code below `Sources`.
-    static func targets() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "Sources").path())
-            .filter { try !files(of: $0).isEmpty }
-            .sorted()
-    }
+    static func targets() -> [String] { folders.keys.sorted() }
 
     /// A file of the package.
     static func text(of path: String) throws -> String {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
+    /// The Swift files of a target, as paths within the package.
     private static func files(of target: String) throws -> [String] {
-        try FileManager.default.subpathsOfDirectory(
-            atPath: root.appending(path: "Sources/\(target)").path()
-        ).filter { $0.hasSuffix(".swift") }.sorted()
+        let folder = "Sources/" + (folders[target] ?? target)
+        return try FileManager.default.subpathsOfDirectory(
+            atPath: root.appending(path: folder).path()
+        ).filter { $0.hasSuffix(".swift") }.sorted().map { "\(folder)/\($0)" }
     }
 
     private static let known = Mutex<[String: [Line]]>([:])
@@ -45,8 +56,7 @@ enum SourceTree {
     }
 
     private static func readCode(of target: String) throws -> [Line] {
-        try files(of: target).flatMap { file in
-            let path = "Sources/\(target)/\(file)"
+        try files(of: target).flatMap { path in
             let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
             return text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
                 .compactMap { index, line in

@@ -25,7 +25,7 @@ import Testing
         _ module: String,
         with exported: [String]
     ) throws {
-        let page = "Sources/\(module)/Documentation.docc/\(module).md"
+        let page = "Sources/\(SourceTree.folders[module] ?? "")/Documentation.docc/\(module).md"
         let named = try SourceTree.text(of: page).split(separator: "\n").compactMap { line in
             line.hasPrefix("- ``") ? String(line.dropFirst(4).prefix { $0 != "`" }) : nil
         }

@@ -4,18 +4,18 @@ import Testing
 /// The pages about 401s know every reason, and name files that exist.
 @Suite struct UnresolvedUnauthorizedTests {
     private static let page =
-        "Sources/ProxyDaemon/Documentation.docc/UnresolvedUnauthorized.md"
+        "Sources/Daemon/Documentation.docc/UnresolvedUnauthorized.md"
 
     /// The words of the log, as the enum spells them.
     private static func words() throws -> [String] {
         let source = try SourceTree.text(
-            of: "Sources/NetworkCore/Authorization/NotReplayed.swift"
+            of: "Sources/Core/NetworkCore/Authorization/NotReplayed.swift"
         )
         return source.split(separator: "\n").filter { $0.contains(" case ") }
             .compactMap { $0.split(separator: "\"").dropFirst().first.map(String.init) }
     }
 
-    @Test(arguments: ["Sources/ProxyDaemon/Documentation.docc/Guide/Errors.md", page])
+    @Test(arguments: ["Sources/Daemon/Documentation.docc/Guide/Errors.md", page])
     func `a page explains every reason`(path: String) throws {
         let text = try SourceTree.text(of: path)
         let words = try Self.words()

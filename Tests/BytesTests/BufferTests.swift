@@ -1,4 +1,4 @@
-import Bytes
+import NetproxyBytes
 import Testing
 
 @Suite struct ReadBufferTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Bytes
+@testable import NetproxyBytes
 
 @Suite struct SlabWriterTests {
     @Test(arguments: [0, 1, 100_000])

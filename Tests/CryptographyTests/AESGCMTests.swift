@@ -1,4 +1,4 @@
-import Cryptography
+import NetproxyCryptography
 import Testing
 
 /// AES-256-GCM against the test cases of its specification.

@@ -1,4 +1,4 @@
-import Cryptography
+import NetproxyCryptography
 import Testing
 
 /// SHA-256 against printed digests.

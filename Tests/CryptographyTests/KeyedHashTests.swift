@@ -1,4 +1,4 @@
-import Cryptography
+import NetproxyCryptography
 import Testing
 
 /// HMAC with the hash functions that APIs choose.

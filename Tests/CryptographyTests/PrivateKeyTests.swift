@@ -1,4 +1,4 @@
-import Cryptography
+import NetproxyCryptography
 import Testing
 
 /// Keys and signatures against printed ones.

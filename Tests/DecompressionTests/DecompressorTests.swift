@@ -1,8 +1,8 @@
-import Bytes
 import Foundation
+import NetproxyBytes
 import Testing
 
-@testable import Decompression
+@testable import NetproxyDecompression
 
 @Suite struct DecompressorTests {
     typealias Coding = Decompressor.Coding

@@ -1,5 +1,5 @@
-import EtcdStore
 import FoundationEssentials
+import NetproxyEtcdStore
 import NetworkCore
 import NetworkTesting
 import OAuth

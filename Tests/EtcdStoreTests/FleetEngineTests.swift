@@ -1,4 +1,4 @@
-import EtcdStore
+import NetproxyEtcdStore
 import NetworkCore
 import NetworkTesting
 import OAuth

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 @Suite struct BusyPollingTests {
     /// What measures of it come to, in nanoseconds.

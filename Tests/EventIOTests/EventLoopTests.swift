@@ -1,5 +1,5 @@
-import Bytes
-import EventIO
+import NetproxyBytes
+import NetproxyEventIO
 import Synchronization
 import TestSupport
 import Testing

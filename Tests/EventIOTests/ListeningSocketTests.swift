@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 @Suite struct ListeningSocketTests {
     @Test func `a socket that systemd opened gets the options of our own`() throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 /// When the timers of a loop fire, also after the process stood still.
 @Suite struct LoopAlarmTests {

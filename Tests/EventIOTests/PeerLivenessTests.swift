@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 /// When a peer counts as gone: by what TCP acknowledges, and not by how long an answer takes.
 @Suite struct PeerLivenessTests {

@@ -1,6 +1,6 @@
-import Bytes
-import EventIO
 import Glibc
+import NetproxyBytes
+import NetproxyEventIO
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import EventIO
+import NetproxyEventIO
 import Testing
 
 @Suite struct ReachTests {

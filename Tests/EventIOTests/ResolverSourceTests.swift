@@ -1,5 +1,5 @@
 import Dispatch
-import EventIO
+import NetproxyEventIO
 import Synchronization
 import TestSupport
 import Testing

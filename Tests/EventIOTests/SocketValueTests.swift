@@ -1,7 +1,7 @@
-import Bytes
+import NetproxyBytes
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 /// What a socket assumes of the kernel's buffers between two reports.
 @Suite struct SocketReadinessTests {

@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 @Suite struct TimerTests {
     private final class Marker: TimerEntry {

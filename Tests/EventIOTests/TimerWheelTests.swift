@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import EventIO
+@testable import NetproxyEventIO
 
 /// The wheel against a list of deadlines, turn by turn.
 @Suite struct TimerWheelTests {

@@ -1,5 +1,5 @@
 // NetworkCore re-exports it for its own files, including the parser.
-@_exported import HTTPMessage
+@_exported import NetproxyHTTPMessage
 
 /// A `WWW-Authenticate` line keeps its meaning when its challenges are written and parsed again.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,6 +1,6 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 
 /// A chunked body is decoded the same however its bytes are split, and keeps its content when it is
 /// written again.

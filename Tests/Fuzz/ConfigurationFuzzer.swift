@@ -1,4 +1,4 @@
-import ProxyConfig
+import NetproxyConfig
 
 /// A configuration is accepted, or refused with errors that have a position.
 ///

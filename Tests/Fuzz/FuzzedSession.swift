@@ -1,7 +1,7 @@
-import Bytes
-import HTTP1
-import HTTP2
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 
 /// One side of a connection that is fed bytes, and what it makes of them.
 enum FuzzedSession {

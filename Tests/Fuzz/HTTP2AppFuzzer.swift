@@ -1,7 +1,7 @@
-import Bytes
-import HTTP1
-import HTTP2
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 
 /// What an app sends on a connection in HTTP/2 means the same however it is split, ends within bounds, and no
 /// request is taken that HTTP/1 would not take.

@@ -1,7 +1,7 @@
-import Bytes
-import HTTP1
-import HTTP2
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 
 /// What an origin sends on a connection in HTTP/2, on which two requests wait, means the same however it is
 /// split, and ends within bounds.

@@ -1,5 +1,5 @@
-import Bytes
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTPMessage
 
 /// A request target and an authority keep their meaning when they are written and parsed again.
 @_cdecl("LLVMFuzzerTestOneInput")

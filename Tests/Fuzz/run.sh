@@ -18,7 +18,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
 build() {
     local target
-    for target in HTTP1 HTTP2 ProxyConfig; do
+    for target in NetproxyHTTP1 NetproxyHTTP2 NetproxyConfig; do
         swift build --scratch-path "$scratch" -c release --target "$target" \
             -Xswiftc "${sanitizers[0]}"
     done
@@ -30,16 +30,16 @@ package_name() {
 }
 
 link() {
-    local name=$1 modules=(Bytes HTTPMessage HTTP1) more=() objects=() module
+    local name=$1 modules=(NetproxyBytes NetproxyHTTPMessage NetproxyHTTP1) more=() objects=() module
     case $name in
         # One file of a module whose other files need far more than it does.
-        Challenge) more=(Sources/OAuth/Challenges/ChallengeParser.swift) ;;
+        Challenge) more=(Sources/Core/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
-            modules=(ProxyConfig HTTPMessage Bytes YAML)
+            modules=(NetproxyConfig NetproxyHTTPMessage NetproxyBytes NetproxyYAML)
             more=(-lyaml)
             ;;
         HTTP2*)
-            modules=(HTTP2 HTTP1 HTTPMessage Bytes)
+            modules=(NetproxyHTTP2 NetproxyHTTP1 NetproxyHTTPMessage NetproxyBytes)
             more=(-lnghttp2 Tests/Fuzz/FuzzedSession.swift)
             ;;
     esac
@@ -50,7 +50,7 @@ link() {
     swiftc -O -g -parse-as-library -swift-version 6 -package-name "$(package_name)" \
         -enable-experimental-feature Lifetimes \
         "${sanitizers[@]}" -I "$scratch/release/Modules" -module-name "${name}Fuzzer" \
-        -I Sources/CLibevent -I Sources/CNetproxy -I Sources/COpenSSL -I Sources/CYAML -I Sources/CNghttp2 \
+        -I Sources/C/Libevent -I Sources/C/System -I Sources/C/OpenSSL -I Sources/C/YAML -I Sources/C/Nghttp2 \
         Tests/Fuzz/Input.swift "Tests/Fuzz/${name}Fuzzer.swift" "${objects[@]}" "${more[@]}" \
         -o "$scratch/${name}Fuzzer" 2> "$scratch/link.txt" || {
         cat "$scratch/link.txt"

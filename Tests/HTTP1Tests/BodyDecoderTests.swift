@@ -1,6 +1,6 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 import Testing
 
 @Suite struct BodyDecoderTests {

@@ -1,4 +1,4 @@
-import HTTP1
+import NetproxyHTTP1
 import TestSupport
 import Testing
 

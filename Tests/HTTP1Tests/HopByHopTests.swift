@@ -1,5 +1,5 @@
-import HTTP1
-import HTTPMessage
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 import Testing
 
 @Suite struct HopByHopTests {

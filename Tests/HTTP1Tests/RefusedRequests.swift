@@ -1,4 +1,4 @@
-import HTTP1
+import NetproxyHTTP1
 
 /// Requests that must not pass, with the reason they are refused for.
 enum RefusedRequests {

@@ -1,6 +1,6 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 
 /// Feeds raw messages to the decoders as a connection would, in pieces of every size.
 enum Replay {

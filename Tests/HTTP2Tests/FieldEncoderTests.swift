@@ -1,9 +1,9 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 import Testing
 
-@testable import HTTP2
+@testable import NetproxyHTTP2
 
 /// What we encode, decoded by nghttp2.
 @Suite struct FieldEncoderTests {

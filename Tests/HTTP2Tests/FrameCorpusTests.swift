@@ -1,9 +1,9 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 import Testing
 
-@testable import HTTP2
+@testable import NetproxyHTTP2
 
 /// What a peer may send, what it must not, and what becomes of it: whole, byte by byte, and cut at every place.
 @Suite struct FrameCorpusTests {

@@ -1,4 +1,4 @@
-import HTTP2
+import NetproxyHTTP2
 
 /// Frames as bytes, for peers that break the rules.
 enum RawFrame {

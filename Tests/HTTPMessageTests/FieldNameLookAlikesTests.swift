@@ -1,4 +1,4 @@
-import HTTPMessage
+import NetproxyHTTPMessage
 import Testing
 
 /// Names that some server takes for one and the same.

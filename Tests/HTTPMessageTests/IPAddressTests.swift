@@ -1,4 +1,4 @@
-import HTTPMessage
+import NetproxyHTTPMessage
 import Testing
 
 @Suite struct IPAddressTests {

@@ -1,5 +1,5 @@
-import Bytes
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTPMessage
 import Testing
 
 @Suite struct RequestTargetTests {

@@ -10,7 +10,7 @@ from harness import case, check, equal
 from proxy import Netproxy, to_yaml
 from traffic import curl
 
-PAGE = "Sources/ProxyDaemon/Documentation.docc/Guide/Identities.md"
+PAGE = "Sources/Daemon/Documentation.docc/Guide/Identities.md"
 
 
 def shared(world, client):

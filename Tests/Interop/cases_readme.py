@@ -26,7 +26,7 @@ STUB = [
 ]
 
 
-GUIDE = "Sources/ProxyDaemon/Documentation.docc/Guide"
+GUIDE = "Sources/Daemon/Documentation.docc/Guide"
 
 
 def block(language, part, path="README.md"):

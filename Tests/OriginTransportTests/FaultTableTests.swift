@@ -1,5 +1,5 @@
-import EventIO
-import HTTPMessage
+import NetproxyEventIO
+import NetproxyHTTPMessage
 import NetworkCore
 import Testing
 

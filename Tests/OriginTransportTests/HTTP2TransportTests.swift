@@ -1,7 +1,7 @@
-import Bytes
-import EventIO
-import HTTP2
-import HTTPMessage
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 import NetworkClient
 import NetworkCore
 import OriginTransport

@@ -1,4 +1,4 @@
-import EventIO
+import NetproxyEventIO
 import NetworkCore
 import OriginTransport
 import TestSupport

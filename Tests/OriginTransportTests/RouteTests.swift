@@ -1,7 +1,7 @@
-import Bytes
-import EventIO
 import Foundation
-import HTTP1
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP1
 import NetworkClient
 import NetworkCore
 import TestSupport

@@ -1,5 +1,5 @@
-import EventIO
 import FoundationEssentials
+import NetproxyEventIO
 import NetworkClient
 import OriginTransport
 import TestSupport

@@ -1,8 +1,8 @@
-import Bytes
 import FoundationEssentials
+import NetproxyBytes
+import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
-import RequestLog
-import System
 
 /// Records and lines shared by the tests.
 enum Samples {

@@ -1,4 +1,4 @@
-import System
+import NetproxySystem
 import Testing
 
 /// Programs that are started and left alone.

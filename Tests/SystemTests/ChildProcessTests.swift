@@ -1,5 +1,5 @@
-import EventIO
-import System
+import NetproxyEventIO
+import NetproxySystem
 import Testing
 
 /// The process has one set of signal handlers, hence one after the other.

@@ -1,5 +1,5 @@
 import Foundation
-import System
+import NetproxySystem
 import TestSupport
 import Testing
 

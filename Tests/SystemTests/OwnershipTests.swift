@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import System
+import NetproxySystem
 import Testing
 
 /// Files that root makes in the directory of somebody else.

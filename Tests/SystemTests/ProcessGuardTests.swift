@@ -1,5 +1,5 @@
 import Glibc
-import System
+import NetproxySystem
 import Testing
 
 /// What a process does for its own protection as it starts.

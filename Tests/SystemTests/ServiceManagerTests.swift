@@ -1,5 +1,5 @@
 import Glibc
-import System
+import NetproxySystem
 import Testing
 
 /// What systemd says in the environment.

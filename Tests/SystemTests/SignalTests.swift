@@ -1,7 +1,7 @@
-import EventIO
 import FoundationEssentials
 import Glibc
-import System
+import NetproxyEventIO
+import NetproxySystem
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import System
+import NetproxySystem
 import Testing
 
 @Suite struct StandardStreamTests {

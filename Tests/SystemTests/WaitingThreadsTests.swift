@@ -1,6 +1,6 @@
 import Glibc
+import NetproxySystem
 import Synchronization
-import System
 import Testing
 
 @Suite struct WaitingThreadsTests {

@@ -1,6 +1,6 @@
-import Bytes
-package import HTTP1
-package import HTTPMessage
+import NetproxyBytes
+package import NetproxyHTTP1
+package import NetproxyHTTPMessage
 
 /// All messages that one side sends on a connection, decoded as the bytes arrive.
 package struct Conversation {

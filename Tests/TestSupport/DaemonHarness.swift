@@ -1,10 +1,10 @@
-import EventIO
 import FoundationEssentials
+package import NetproxyConfig
+import NetproxyEventIO
+import NetproxyService
+import NetproxySystem
 package import OriginTransport
-package import ProxyConfig
-import ProxyDaemon
 import Synchronization
-import System
 
 /// A complete daemon with its own ports and temporary directories.
 package final class DaemonHarness: Sendable {

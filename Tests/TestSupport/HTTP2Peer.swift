@@ -1,7 +1,7 @@
-import Bytes
-import HTTP1
-package import HTTP2
-package import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+package import NetproxyHTTP2
+package import NetproxyHTTPMessage
 
 /// One end of a connection in HTTP/2 that a test controls, over a `Wire`.
 ///

@@ -1,4 +1,4 @@
-import EventIO
+import NetproxyEventIO
 import Synchronization
 
 /// A TCP server that runs a script for each connection.

@@ -1,4 +1,4 @@
-import EventIO
+import NetproxyEventIO
 
 /// Connects like an app and sends raw bytes.
 package enum RawClient {

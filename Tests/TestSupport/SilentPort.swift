@@ -1,4 +1,4 @@
-package import EventIO
+package import NetproxyEventIO
 
 /// A port of this machine that does not respond: its queue is full, and the kernel drops packets.
 ///

@@ -1,8 +1,8 @@
-import COpenSSL
-package import EventIO
+import CNetproxyOpenSSL
 import Foundation
 import Glibc
-import System
+package import NetproxyEventIO
+import NetproxySystem
 
 /// A certificate that signs itself, with its key: what a server shows and a client trusts.
 ///

@@ -1,5 +1,5 @@
-package import EventIO
-import System
+package import NetproxyEventIO
+import NetproxySystem
 
 /// The event loop of all origins and clients in a test process; daemons have their own.
 ///

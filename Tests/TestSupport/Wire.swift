@@ -1,5 +1,5 @@
-import Bytes
-import EventIO
+import NetproxyBytes
+import NetproxyEventIO
 import Synchronization
 
 /// One end of a TCP connection that a test controls: it sends and receives raw bytes.

@@ -1,5 +1,5 @@
-import Bytes
-import EventIO
+import NetproxyBytes
+import NetproxyEventIO
 import Synchronization
 
 /// The part of a `Wire` that stays on its loop.

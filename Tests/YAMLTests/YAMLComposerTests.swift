@@ -1,5 +1,5 @@
+import NetproxyYAML
 import Testing
-import YAML
 
 /// YAML texts as values with their places.
 @Suite struct YAMLTexts {

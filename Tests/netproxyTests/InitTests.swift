@@ -1,6 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
-import ProxyConfig
+import NetproxyConfig
 import Testing
 
 @testable import netproxy

@@ -1,5 +1,5 @@
-import Bytes
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTPMessage
 
 /// The messages that every workload is made of: what an app, a channel and an origin say of a small
 /// GET.

@@ -1,8 +1,8 @@
-import Bytes
-import HTTP1
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
 import NetworkCore
-import RequestLog
 
 /// What a request costs, part by part: each does its work so often and nothing else.
 enum Workloads {

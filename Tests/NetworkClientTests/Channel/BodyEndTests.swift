@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import NetproxyBytes
 import NetworkClient
 import NetworkTesting
 import OriginTransport

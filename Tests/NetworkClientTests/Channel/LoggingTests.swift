@@ -1,5 +1,5 @@
-import Bytes
 import Logging
+import NetproxyBytes
 import NetworkClient
 import NetworkTesting
 import Synchronization

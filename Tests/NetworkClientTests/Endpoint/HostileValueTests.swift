@@ -1,6 +1,6 @@
-import Bytes
 import FoundationEssentials
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTPMessage
 import NetworkClient
 import NetworkTesting
 import OriginTransport

@@ -1,8 +1,8 @@
-import Bytes
 import FoundationEssentials
+import NetproxyBytes
+import NetproxySystem
 import NetworkCore
 import OAuth
-import System
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import Cryptography
 import Foundation
+import NetproxyCryptography
 import NetworkCore
 import OAuth
 import Testing

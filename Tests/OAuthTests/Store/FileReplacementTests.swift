@@ -1,4 +1,4 @@
-import System
+import NetproxySystem
 import TestSupport
 import Testing
 

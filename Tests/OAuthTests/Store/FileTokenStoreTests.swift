@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
+import NetproxySystem
 import NetworkCore
 import OAuth
-import System
 import TestSupport
 import Testing
 

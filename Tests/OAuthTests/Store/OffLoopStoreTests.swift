@@ -1,4 +1,4 @@
-import EventIO
+import NetproxyEventIO
 import NetworkCore
 import OAuth
 import Synchronization

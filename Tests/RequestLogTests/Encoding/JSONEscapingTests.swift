@@ -1,5 +1,5 @@
-import Bytes
-import RequestLog
+import NetproxyBytes
+import NetproxyRequestLog
 import Testing
 
 @Suite struct JSONEscapingTests {

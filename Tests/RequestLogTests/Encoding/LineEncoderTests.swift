@@ -1,6 +1,6 @@
-import Bytes
+import NetproxyBytes
+import NetproxyRequestLog
 import NetworkCore
-import RequestLog
 import Testing
 
 @Suite struct LineEncoderTests {

@@ -1,5 +1,5 @@
+import NetproxyRequestLog
 import NetworkCore
-import RequestLog
 import Testing
 
 @Suite struct RedactionTests {

@@ -1,6 +1,6 @@
-import Bytes
-import HTTPMessage
-import RequestLog
+import NetproxyBytes
+import NetproxyHTTPMessage
+import NetproxyRequestLog
 import Testing
 
 @Suite struct LogFeedTests {

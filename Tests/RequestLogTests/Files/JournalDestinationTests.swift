@@ -1,7 +1,7 @@
-import HTTPMessage
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
-import RequestLog
-import System
 import Testing
 
 @Suite struct JournalDestinationTests {

@@ -1,7 +1,7 @@
-import Bytes
-import RequestLog
+import NetproxyBytes
+import NetproxyRequestLog
+import NetproxySystem
 import Synchronization
-import System
 import Testing
 
 /// A destination with scripted writes, which records what it accepts.

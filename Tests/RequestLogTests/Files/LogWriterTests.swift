@@ -1,6 +1,6 @@
-import RequestLog
+import NetproxyRequestLog
+import NetproxySystem
 import Synchronization
-import System
 import Testing
 
 /// A disk that takes nothing until it is let.

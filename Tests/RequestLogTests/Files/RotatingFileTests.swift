@@ -1,6 +1,6 @@
 import FoundationEssentials
-import RequestLog
-import System
+import NetproxyRequestLog
+import NetproxySystem
 import Testing
 
 @Suite struct RotatingFileTests {

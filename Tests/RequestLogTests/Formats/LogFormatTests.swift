@@ -1,8 +1,8 @@
-import Bytes
 import FoundationEssentials
-import HTTPMessage
+import NetproxyBytes
+import NetproxyHTTPMessage
+import NetproxyRequestLog
 import NetworkCore
-import RequestLog
 import Testing
 
 @Suite struct LogFormatTests {

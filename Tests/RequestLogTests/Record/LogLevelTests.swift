@@ -1,5 +1,5 @@
+import NetproxyRequestLog
 @_spi(Proxying) import NetworkCore
-import RequestLog
 import Testing
 
 @Suite struct LogLevelTests {

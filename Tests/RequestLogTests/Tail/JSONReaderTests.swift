@@ -1,4 +1,4 @@
-import RequestLog
+import NetproxyRequestLog
 import Testing
 
 @Suite struct JSONReaderTests {

@@ -1,0 +1,73 @@
+import Glibc
+import NetproxySystem
+
+/// What can go wrong on a socket.
+package enum IOError: Error, Sendable, Equatable {
+    /// The deadline passed.
+    case timedOut
+    /// The peer closed the connection or reset it.
+    case closedByPeer
+    /// The peer, or the way to it, is gone without a word: nothing that was sent is acknowledged, in the
+    /// system's words.
+    case unresponsive(String)
+    /// This side closed or aborted the socket while it was in use.
+    case aborted
+    /// The peer refused the connection.
+    case refused
+    /// No route, no address, or another error of the system, in its own words.
+    case system(String)
+    /// The system does not let this user do it, in its own words.
+    case denied(String)
+    /// This process may open no more files, in the system's words.
+    case exhausted(String)
+    /// The name has no address.
+    case unknownHost(String)
+    /// The peer does not speak TLS, or not as we do.
+    case tlsProtocol(String)
+    /// The peer's certificate is not trusted, and why.
+    case tlsCertificate(String)
+}
+
+extension IOError {
+    /// Returns what `body` throws: for closures that cannot throw a typed error.
+    package static func thrown(by body: () async throws(IOError) -> Void) async -> IOError? {
+        do throws(IOError) {
+            try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+extension IOError {
+    /// What an error number of a connection that was open says of it.
+    init(ofConnection code: Int32) {
+        self =
+            switch code {
+            case ECONNRESET, EPIPE: .closedByPeer
+            // The kernel gave up retransmitting or probing; an ICMP error that came in the meantime is
+            // reported in place of the timeout.
+            case ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN:
+                .unresponsive(describe(errno: code))
+            default: .system(describe(errno: code))
+            }
+    }
+}
+
+extension IOError: CustomStringConvertible {
+    /// What happened, for a log or a message.
+    package var description: String {
+        switch self {
+        case .timedOut: "timed out"
+        case .closedByPeer: "the peer closed the connection"
+        case .aborted: "the connection was aborted"
+        case .refused: "connection refused"
+        case .system(let words), .denied(let words), .exhausted(let words), .unknownHost(let words),
+            .unresponsive(let words):
+            words
+        case .tlsProtocol(let words): "TLS failed: \(words)"
+        case .tlsCertificate(let words): "the certificate is not trusted: \(words)"
+        }
+    }
+}

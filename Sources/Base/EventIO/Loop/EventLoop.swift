@@ -1,0 +1,259 @@
+import CNetproxyLibevent
+import Glibc
+package import NetproxyBytes
+import NetproxySystem
+import Synchronization
+
+/// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
+/// prefer it, one after the other.
+///
+/// A task started with `Task(executorPreference: loop)` stays on the loop through every `await`, so
+/// what belongs to the loop needs no lock. Only the wait for events blocks.
+// SAFETY: all mutable state but `inbox`, `end` and `thread` is used by the loop's own thread only,
+// which `preconditionCurrent()` checks where others could call.
+@safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
+    /// The number of the loop, shown in the name of its thread.
+    package let index: Int
+    /// Spare memory for reading.
+    package let slabs = SlabPool()
+    /// Spare memory for outgoing heads.
+    package let outputs = OutputPool()
+    /// How long the loop has polled in all, in nanoseconds; for the loop's thread.
+    package internal(set) var timePolled: UInt64 = 0
+
+    let base: OpaquePointer
+    private var wakeEvent: OpaquePointer?
+    private var timerEvent: OpaquePointer?
+    /// `nil` where the loop may not poll.
+    var polling: BusyPolling?
+    // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
+    @exclusivity(unchecked) var clock = LoopClock()
+    @exclusivity(unchecked) var wheel: TimerWheel
+    @exclusivity(unchecked) var alarm = LoopAlarm()
+    @exclusivity(unchecked) private var jobs: [UnownedJob] = []
+    @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
+    /// How many jobs of the present run are still to come.
+    @exclusivity(unchecked) private var jobsLeft = 0
+    @exclusivity(unchecked) private var flushes = FlushQueue()
+    private(set) var isStopping = false
+    private let thread = Atomic<UInt>(0)
+    private let inbox: LoopInbox
+    private let end = LoopEnd()
+
+    /// Makes a loop that does not run yet.
+    ///
+    /// - Throws: `IOError.system` when the process has no descriptors left.
+    package init(index: Int = 0) throws {
+        self.index = index
+        inbox = try LoopInbox()
+        unsafe wheel = TimerWheel(now: monotonicNanoseconds())
+        guard let configuration = unsafe event_config_new() else {
+            throw IOError.system("out of memory")
+        }
+        defer { unsafe event_config_free(configuration) }
+        // The sockets are written for edge triggering and early close, which only epoll has.
+        let features = Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue)
+        guard
+            unsafe event_config_set_flag(
+                configuration,
+                Int32(EVENT_BASE_FLAG_NOLOCK.rawValue)
+            ) == 0,
+            unsafe event_config_require_features(configuration, features) == 0,
+            let base = unsafe event_base_new_with_config(configuration)
+        else { throw IOError.system("libevent has no edge-triggered backend") }
+        unsafe self.base = base
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe wakeEvent = event_new(
+            base,
+            inbox.descriptor,
+            Int16(EV_READ | EV_PERSIST),
+            loopWoken,
+            context
+        )
+        unsafe timerEvent = event_new(base, -1, 0, loopTimerFired, context)
+        guard unsafe wakeEvent != nil, unsafe timerEvent != nil,
+            unsafe event_add(wakeEvent, nil) == 0
+        else { throw IOError.system("libevent refuses an event") }
+    }
+
+    deinit {
+        // `init` may have failed before there was an event.
+        if unsafe wakeEvent != nil { unsafe event_free(wakeEvent) }
+        if unsafe timerEvent != nil { unsafe event_free(timerEvent) }
+        unsafe event_base_free(base)
+    }
+
+    /// The version of libevent that runs.
+    package static var libraryVersion: String {
+        unsafe event_get_version().map { unsafe String(cString: $0) } ?? "unknown"
+    }
+
+    // MARK: - Life
+
+    /// Runs the loop on its own thread until `stop()`.
+    ///
+    /// - Throws: `IOError.system` when the system starts no more threads.
+    package func start() throws(IOError) {
+        let code = startThread(named: "loop-\(index)") { self.run() }
+        guard code == 0 else {
+            throw .system(
+                "cannot start a thread: \(describe(errno: code)); raise the limit of processes "
+                    + "(TasksMax=, ulimit -u)"
+            )
+        }
+    }
+
+    private func run() {
+        thread.store(UInt(pthread_self()), ordering: .releasing)
+        while !isStopping {
+            runJobs()
+            flush()
+            // There may be jobs beyond the bound, and tasks that a failed flush has resumed.
+            if hasWork { takeEvents() } else { waitForEvents() }
+        }
+        runJobs()
+        flush()
+        inbox.close()
+        end.announce()
+    }
+
+    /// Ends the loop after its present turn.
+    ///
+    /// Tasks that still wait on it never continue.
+    package func stop() {
+        submit { [self] in isStopping = true }
+    }
+
+    /// Returns when the loop has ended.
+    ///
+    /// Call it from outside the loop.
+    package func waitUntilStopped() async {
+        await end.wait()
+    }
+
+    // MARK: - Work
+
+    /// How many pieces of work there are: jobs to run and entries to flush.
+    var workCount: Int { unsafe jobs.count + flushes.count }
+
+    /// Whether the caller runs on this loop's thread.
+    @inline(__always)
+    package var isCurrent: Bool {
+        thread.load(ordering: .relaxed) == UInt(pthread_self())
+    }
+
+    /// Traps when called from another thread: a bug of ours.
+    @inline(__always)
+    package func preconditionCurrent() {
+        precondition(isCurrent, "called outside its event loop")
+    }
+
+    /// Takes a part of a task to run.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isCurrent {
+            unsafe jobs.append(job)
+        } else {
+            inbox.add(job)
+        }
+    }
+
+    /// Calls `body` on the loop, soon; never, if the loop has ended.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        inbox.add(body)
+    }
+
+    /// Takes over what other threads have for the loop.
+    func woken() {
+        let taken = inbox.take()
+        for job in taken.jobs { unsafe jobs.append(job) }
+        for call in taken.calls { call() }
+    }
+
+    /// Runs what is ready, and what that makes ready, up to a bound that keeps sockets from waiting.
+    private func runJobs() {
+        let executor = unsafe asUnownedTaskExecutor()
+        for _ in 0..<64 {
+            if unsafe jobs.isEmpty { return }
+            unsafe swap(&jobs, &spareJobs)
+            unsafe jobsLeft = spareJobs.count
+            for job in unsafe spareJobs {
+                unsafe jobsLeft -= 1
+                unsafe job.runSynchronously(on: executor)
+            }
+            unsafe spareJobs.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Flushes the entry when this turn ends, or at once if nothing else is ready.
+    package func flushLater(_ entry: FlushEntry) {
+        let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
+        if unsafe flushes.add(entry, isLast: isLast) { flush() }
+    }
+
+    private func flush() {
+        while let entry = unsafe flushes.takeNext() {
+            unsafe entry._withUnsafeGuaranteedRef { $0.flush() }
+            unsafe entry.release()
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// Whether the loop may poll before it sleeps when it has nothing to do; it then measures
+    /// whether polling is better.
+    ///
+    /// For the loop's thread.
+    package var mayPoll: Bool {
+        get { polling != nil }
+        set {
+            preconditionCurrent()
+            if newValue != mayPoll { polling = newValue ? BusyPolling() : nil }
+        }
+    }
+
+    /// Whether the loop has something to do before it waits again.
+    private var hasWork: Bool { workCount > 0 || isStopping }
+
+    /// Waits until there is something to do, or until events were taken that leave nothing to do.
+    private func waitForEvents() {
+        if polling?.isOn != true || !poll() { sleepUntilEvents() }
+        if polling?.count(work: workCount) == true {
+            polling?.measure(at: now, cost: threadProcessorNanoseconds())
+        }
+    }
+
+    /// Takes events for a moment, again and again; returns whether there is something to do then.
+    private func poll() -> Bool {
+        unsafe clock.expire()
+        let start = now
+        var spent: UInt64 = 0
+        repeat {
+            takeEvents()
+            spent = now &- start
+        } while !hasWork && spent < BusyPolling.longest
+        timePolled &+= spent
+        return hasWork
+    }
+
+    /// Takes the events that there are.
+    private func takeEvents() {
+        unsafe clock.expire()
+        _ = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
+    }
+
+    /// Takes the events that there are; if there are none, sleeps until there are.
+    private func sleepUntilEvents() {
+        unsafe clock.expire()
+        _ = unsafe event_base_loop(base, EVLOOP_ONCE)
+    }
+
+    /// Has `timerDue()` called after `delay`, in nanoseconds, instead of when it was set before.
+    func setTimer(after delay: UInt64) {
+        var interval = timeval(
+            tv_sec: Int(delay / 1_000_000_000),
+            tv_usec: Int(delay % 1_000_000_000 / 1000) + 1
+        )
+        unsafe event_add(timerEvent, &interval)
+    }
+}

@@ -1,0 +1,67 @@
+import CNetproxyLibevent
+import Glibc
+import NetproxySystem
+
+/// Asks the system's resolver for the addresses of a name; blocks the calling thread.
+package enum NameLookup {
+    /// Why there is no address.
+    package struct Failure: Error, Sendable, Equatable {
+        /// In the system's words.
+        package let reason: String
+        /// Whether it says nothing about the name: name servers that do not answer, or no
+        /// descriptors.
+        package let mayPass: Bool
+
+        /// Makes a failure.
+        package init(reason: String, mayPass: Bool) {
+            self.reason = reason
+            self.mayPass = mayPass
+        }
+    }
+
+    /// Both loopback addresses for `localhost` and the names below it, without a lookup (RFC 6761
+    /// §6.3); `nil` for other names.
+    ///
+    /// Credentials may go to such a name in the clear, so no name server must lead them elsewhere.
+    /// And the system leaves out ::1 on a machine without another IPv6 address.
+    static func loopback(_ host: String) -> [SocketAddress]? {
+        let name = host.lowercased()
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        return ["127.0.0.1", "::1"].compactMap { SocketAddress(ip: $0, port: 0) }
+    }
+
+    /// The addresses of a name, without a port, in the order to try them (RFC 6724).
+    package static func addresses(of host: String) -> Result<[SocketAddress], Failure> {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        unsafe hints.ai_flags = AI_ADDRCONFIG
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, nil, &hints, &list)
+        let failure = systemError()
+        guard code == 0 else { return .failure(explain(code, failure)) }
+        defer { unsafe freeaddrinfo(list) }
+        var found: [SocketAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            var storage = sockaddr_storage()
+            // SAFETY: getaddrinfo gives the length of the address, which fits the storage.
+            unsafe memcpy(&storage, entry.pointee.ai_addr, Int(entry.pointee.ai_addrlen))
+            if let address = SocketAddress(storage), !found.contains(address) {
+                found.append(address)
+            }
+            unsafe next = entry.pointee.ai_next
+        }
+        return found.isEmpty
+            ? .failure(Failure(reason: "no address", mayPass: false)) : .success(found)
+    }
+
+    private static func explain(_ code: Int32, _ errno: Int32) -> Failure {
+        // For EAI_SYSTEM the reason is in errno.
+        let words =
+            code == EAI_SYSTEM
+            ? describe(errno: errno)
+            : unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "unknown name"
+        let mayPass = [EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM].contains(code)
+        return Failure(reason: words, mayPass: mayPass)
+    }
+}

@@ -1,0 +1,84 @@
+public import HTTPTypes
+
+extension HTTPHeaders {
+    /// Takes over the fields of swift-http-types, in their order.
+    public init(_ fields: HTTPFields) {
+        self.init()
+        for field in fields {
+            // HTTPFields repairs values; what is left is checked all the same.
+            guard let name = HTTPFieldName(field.name.rawName),
+                let own = NetproxyHTTPMessage.HTTPField(name, field.value)
+            else { continue }
+            append(own)
+        }
+    }
+
+    /// The fields for swift-http-types, in their order.
+    public var httpFields: HTTPFields {
+        var fields = HTTPFields()
+        for field in self {
+            guard !field.name.isUnfit, let name = HTTPTypes.HTTPField.Name(field.name.text)
+            else { continue }
+            fields.append(HTTPTypes.HTTPField(name: name, value: field.value))
+        }
+        return fields
+    }
+}
+
+extension Request {
+    /// Takes over a request of swift-http-types.
+    ///
+    /// - Throws: `http_request_error` where it has no `http` or `https` origin or no path.
+    public init(_ request: HTTPRequest, body: HTTPBody = .empty) throws(NetworkError) {
+        let base = BaseURL("\(request.scheme ?? "")://\(request.authority ?? "")")
+        let path = request.path ?? "/"
+        guard let origin = base.origin, base.path.isEmpty,
+            let method = HTTPMethod(rawValue: request.method.rawValue), path.hasPrefix("/"),
+            path.utf8.allSatisfy(Grammar.isTargetByte)
+        else {
+            throw NetworkError.unsendable("the request names no http(s) scheme, authority and path")
+        }
+        self.init(
+            method: method,
+            origin: origin,
+            target: path,
+            headers: HTTPHeaders(request.headerFields),
+            body: body
+        )
+    }
+
+    /// The head of the request for swift-http-types.
+    public var httpRequest: HTTPRequest {
+        HTTPRequest(
+            method: HTTPRequest.Method(rawValue: method.rawValue) ?? .get,
+            scheme: origin.scheme.rawValue,
+            authority: origin.authority,
+            path: target,
+            headerFields: headers.httpFields
+        )
+    }
+}
+
+extension Response {
+    /// Takes over a response of swift-http-types.
+    ///
+    /// - Throws: `http_protocol_error` for a status that has no three digits.
+    public init(_ response: HTTPResponse, body: HTTPBody = .empty) throws(NetworkError) {
+        guard let status = HTTPStatus(rawValue: response.status.code) else {
+            throw NetworkError(
+                .httpProtocolError,
+                side: .upstream,
+                detail: "the status \(response.status.code) has no three digits"
+            )
+        }
+        self.init(status: status, headers: HTTPHeaders(response.headerFields), body: body)
+    }
+
+    /// The head of the response for swift-http-types.
+    public var httpResponse: HTTPResponse {
+        HTTPResponse(
+            status: HTTPResponse.Status(code: status.rawValue),
+            headerFields: headers.httpFields
+        )
+    }
+}

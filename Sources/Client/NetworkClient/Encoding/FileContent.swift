@@ -1,0 +1,128 @@
+import NetproxyBytes
+import NetproxySystem
+import Synchronization
+
+/// The content of a file as a body: short files are read at once, longer ones piece by piece while they
+/// are sent, and once more for another attempt.
+enum FileContent {
+    /// Up to this length a file is read at once, in bytes: what the replay after a 401 keeps anyway.
+    static let inlineLimit = 64 * 1024
+
+    /// Opens a file.
+    ///
+    /// - Throws: `http_request_error` when it cannot be read.
+    static func body(path: String) throws(NetworkError) -> HTTPBody {
+        let file = try open(path)
+        return file.length > inlineLimit
+            ? .stream(file, length: file.length) : .bytes(try file.whole())
+    }
+
+    static func open(_ path: String) throws(NetworkError) -> FileBody {
+        let (file, status): (ReadableFile, FileStatus)
+        do throws(FileError) {
+            file = try ReadableFile(path: path)
+            status = try file.status
+        } catch {
+            throw unreadable(path, error)
+        }
+        // Pipes and devices have no length: sent by it, they would be empty.
+        guard status.isRegular else {
+            throw NetworkError.unsendable("\(path) is no regular file")
+        }
+        return FileBody(file, status, path: path)
+    }
+
+    static func read(
+        _ file: ReadableFile,
+        _ count: Int,
+        _ offset: Int,
+        _ path: String
+    ) throws(NetworkError) -> ByteSlice {
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try file.read(count, at: offset)
+        } catch {
+            throw unreadable(path, error)
+        }
+        guard bytes.count == count else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "the file \(path) became shorter while it was sent"
+            )
+        }
+        return ByteSlice(bytes)
+    }
+
+    static func unreadable(_ path: String, _ error: FileError) -> NetworkError {
+        .unsendable("the file \(path) cannot be read: \(error)")
+    }
+}
+
+/// A file that is read while it is sent, 64 KiB at a time, and not on the loop that sends it.
+///
+/// Read once more, it must be what it was when it was opened: its descriptor stays the same file, whatever
+/// has taken its name since.
+final class FileBody: RepeatableBodySource {
+    private static let pieceSize = 64 * 1024
+    private let file: ReadableFile
+    private let opened: FileStatus
+    private let path: String
+    private let isRepetition: Bool
+    private let offset = Mutex(0)
+
+    convenience init(_ file: ReadableFile, _ opened: FileStatus, path: String) {
+        self.init(file, opened, path: path, isRepetition: false)
+    }
+
+    private init(_ file: ReadableFile, _ opened: FileStatus, path: String, isRepetition: Bool) {
+        self.file = file
+        self.opened = opened
+        self.path = path
+        self.isRepetition = isRepetition
+    }
+
+    /// How long it was when it was opened: what is sent of it.
+    var length: Int { opened.size }
+
+    /// All of it at once, for a short one.
+    func whole() throws(NetworkError) -> ByteSlice {
+        try FileContent.read(file, length, 0, path)
+    }
+
+    func next() async throws -> ByteSlice? {
+        let (start, count) = offset.withLock { offset in
+            let count = min(length - offset, FileBody.pieceSize)
+            defer { offset += count }
+            return (offset, count)
+        }
+        guard count > 0 else { return nil }
+        return try await OffLoop.run { [self] in
+            let piece = try FileContent.read(file, count, start, path)
+            // After the read: what was written before it shows by now.
+            if isRepetition { try checkUnchanged() }
+            return piece
+        }
+    }
+
+    func fromStart() -> any RepeatableBodySource { repeated() }
+
+    /// The file from its start once more.
+    func repeated() -> FileBody { FileBody(file, opened, path: path, isRepetition: true) }
+
+    private func checkUnchanged() throws(NetworkError) {
+        let now: FileStatus
+        do throws(FileError) {
+            now = try file.status
+        } catch {
+            throw FileContent.unreadable(path, error)
+        }
+        guard now.isUnchanged(since: opened) else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "the file \(path) has changed since the attempt before"
+            )
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import NetproxyHTTPMessage
+import NetworkCore
+import OAuth
+
+/// Why etcd could not be used.
+package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kinds, as metrics and logs name them.
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// No answer came in time: a slow disk, a partition, or too few members for a decision.
+        case slow
+        /// No member accepts connections.
+        case unreachable
+        /// A certificate was refused, by us or by etcd.
+        case tls
+        /// The members have no leader, or too few of them are there.
+        case noLeader = "no_leader"
+        /// The database has reached its quota: etcd takes no writes.
+        case full
+        /// The user may not use the prefix, or is unknown.
+        case denied
+        /// A lease has ended.
+        case leaseLost = "lease_lost"
+        /// What is stored was not written by netproxy, or was sealed with another key.
+        case foreign
+        /// Anything else that was answered.
+        case unexpected
+    }
+
+    /// What kind of fault it is.
+    package var kind: Kind
+    /// One clause that says what is wrong, without secrets.
+    package var detail: String
+
+    /// Describes a fault.
+    package init(_ kind: Kind, _ detail: String) {
+        (self.kind, self.detail) = (kind, detail)
+    }
+
+    /// The detail, with the name of the store.
+    package var description: String { "etcd: \(detail)" }
+
+    /// Whether another member may do better.
+    var mayDependOnMember: Bool {
+        switch kind {
+        case .slow, .unreachable, .tls, .noLeader, .unexpected: true
+        case .full, .denied, .leaseLost, .foreign: false
+        }
+    }
+
+    /// For the token engine: there may be a newer refresh token than any known.
+    var storeError: TokenStoreError { .unreadable(description) }
+}
+
+extension EtcdFault {
+    /// What kept a request from being answered.
+    ///
+    /// - Parameters:
+    ///   - error: what was thrown.
+    ///   - origin: the member.
+    ///   - showsCertificate: whether the member is shown a certificate, which it may refuse by ending the
+    ///     connection.
+    init(_ error: any Error, from origin: Origin, showsCertificate: Bool = false) {
+        let words = NetworkError.words(of: error)
+        switch (error as? NetworkError)?.kind {
+        case .tlsCertificateError, .tlsProtocolError:
+            self.init(.tls, "\(origin) and netproxy do not trust each other: \(words)")
+        case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
+            .connectionWriteTimeout, .dnsTimeout:
+            self.init(.slow, "\(origin) does not answer in time (\(words))")
+        case .connectionTerminated where showsCertificate:
+            self.init(
+                .unreachable,
+                "\(origin) ends connections (\(words)); if it goes on, it does not trust the client "
+                    + "certificate"
+            )
+        default:
+            self.init(.unreachable, "\(origin) cannot be reached (\(words))")
+        }
+    }
+
+    /// What etcd says in place of an answer.
+    ///
+    /// - Parameters:
+    ///   - code: gRPC's status code.
+    ///   - message: etcd's own words.
+    ///   - origin: the member.
+    init(code: Int, message: String, from origin: Origin) {
+        let words = ServerWords.clean(message, secrets: []) ?? "code \(code)"
+        let text = message.lowercased()
+        func says(_ part: String) -> Bool { text.contains(part) }
+        if says("no leader") || says("leader changed") || says("not capable") {
+            self.init(.noLeader, "\(origin): the cluster has no leader (\(words))")
+        } else if says("request timed out") || says("too many requests") || code == 4 {
+            self.init(.slow, "\(origin): too few members answer in time (\(words))")
+        } else if says("no space") || says("database space exceeded") {
+            self.init(
+                .full,
+                "\(origin): the database is full and takes no writes (\(words)); compact and "
+                    + "defragment it, then disarm the alarm"
+            )
+        } else if says("requested lease not found") {
+            self.init(.leaseLost, "\(origin): \(words)")
+        } else if code == 7 || code == 16 || says("authentication") || says("auth token")
+            || says("user name is empty") || says("auth store is old")
+        {
+            self.init(
+                .denied,
+                "\(origin): access is denied (\(words)); check user, role and prefix"
+            )
+        } else if code == 14 {
+            self.init(.unreachable, "\(origin): \(words)")
+        } else {
+            self.init(.unexpected, "\(origin): \(words)")
+        }
+    }
+
+    /// Whether a token of a login has to be asked for again.
+    var needsLogin: Bool {
+        kind == .denied
+            && ["auth token", "user name is empty", "auth store is old"].contains {
+                detail.contains($0)
+            }
+    }
+}

@@ -1,0 +1,68 @@
+package import NetproxyHTTPMessage
+
+/// The status of a gRPC call (its status codes document), which is in a field of the answer or of its
+/// trailers, while the answer as such has the status 200.
+package struct RPCStatus: RawRepresentable, Sendable, Hashable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let cancelled = RPCStatus(rawValue: 1)
+    package static let deadlineExceeded = RPCStatus(rawValue: 4)
+    package static let permissionDenied = RPCStatus(rawValue: 7)
+    package static let resourceExhausted = RPCStatus(rawValue: 8)
+    package static let unimplemented = RPCStatus(rawValue: 12)
+    package static let internalError = RPCStatus(rawValue: 13)
+    package static let unavailable = RPCStatus(rawValue: 14)
+    package static let unauthenticated = RPCStatus(rawValue: 16)
+
+    /// The names, by their codes.
+    package static let names = [
+        "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+        "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+    ]
+
+    /// The name, or the number of a code that has none.
+    package var name: String {
+        RPCStatus.names.indices.contains(rawValue) ? RPCStatus.names[rawValue] : "\(rawValue)"
+    }
+
+    /// Whether the call went wrong for a reason that an operator wants to hear of.
+    package var isTrouble: Bool {
+        switch rawValue {
+        case 0, 1, 3, 5, 6, 9, 11: false
+        default: true
+        }
+    }
+
+    /// What a field section says; `nil` if that is nothing, or no number.
+    package init?(in headers: HTTPHeaders) {
+        guard let text = headers[RPCStatus.field], (1...4).contains(text.utf8.count),
+            let code = Int(text), code >= 0
+        else { return nil }
+        self.init(rawValue: code)
+    }
+
+    /// `grpc-status`.
+    package static let field: HTTPFieldName = "grpc-status"
+    /// `grpc-message`: percent-encoded.
+    package static let messageField: HTTPFieldName = "grpc-message"
+
+    /// Whether a call was answered with UNAUTHENTICATED, which is its 401.
+    static func isRefusal(_ response: borrowing Response, over version: HTTPVersion) -> Bool {
+        version == .http2 && RPCStatus(in: response.headers) == .unauthenticated
+    }
+
+    /// Whether a message belongs to a call: its content is one of gRPC's forms.
+    package static func isCall(_ headers: HTTPHeaders) -> Bool {
+        guard headers.contains(KnownField.contentType), let type = headers[.contentType] else {
+            return false
+        }
+        let name = "application/grpc"
+        guard type.utf8.starts(with: name.utf8) else { return false }
+        let next = type.utf8.dropFirst(name.utf8.count).first
+        return next == nil || next == UInt8(ascii: "+") || next == UInt8(ascii: ";")
+    }
+}

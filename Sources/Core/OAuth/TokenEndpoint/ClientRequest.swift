@@ -1,0 +1,202 @@
+import FoundationEssentials
+package import NetproxyBytes
+package import NetworkCore
+
+/// Makes the form that a client posts to an endpoint of the authorization server, with the client's
+/// authentication (RFC 6749 §2.3).
+struct ClientRequest {
+    private static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+    private let configuration: OAuthConfiguration
+    private let now: UnixTime
+
+    init(_ configuration: OAuthConfiguration, at now: UnixTime) {
+        self.configuration = configuration
+        self.now = now
+    }
+
+    func post(
+        _ parameters: [FormParameter],
+        to endpoint: ServerEndpoint
+    ) throws(TokenFailure) -> Request {
+        try check(endpoint)
+        var headers = headers(of: "application/x-www-form-urlencoded")
+        var form = parameters
+        try identify(&form, &headers)
+        return request(to: endpoint, headers, FormEncoding.encode(form))
+    }
+
+    /// Returns the request that presents a grant as JSON, with the assertion as its bearer token.
+    func post(
+        json: String,
+        bearing assertion: Secret?,
+        to endpoint: ServerEndpoint
+    ) throws(TokenFailure) -> Request {
+        try check(endpoint)
+        var headers = headers(of: "application/json")
+        if let assertion {
+            headers.append(.authorization, validated: "Bearer \(assertion.reveal())")
+        }
+        return request(to: endpoint, headers, json)
+    }
+
+    private func check(_ endpoint: ServerEndpoint) throws(TokenFailure) {
+        guard endpoint.malformed == nil else {
+            throw TokenFailure(
+                .configuration,
+                detail: "'\(endpoint)' is not an http or https URL without user information"
+            )
+        }
+        guard endpoint.isPrivate || configuration.allowsInsecure else {
+            throw TokenFailure(
+                .configuration,
+                detail:
+                    "the token endpoint \(endpoint.origin) is not https; secrets are not sent to it"
+            )
+        }
+    }
+
+    private func headers(of mediaType: String) -> HTTPHeaders {
+        [
+            .contentType: mediaType, .accept: "application/json",
+            // RFC 9110 §12.5.3: without it any coding is acceptable, and none is decoded here.
+            .acceptEncoding: "identity",
+        ]
+    }
+
+    private func request(
+        to endpoint: ServerEndpoint,
+        _ headers: HTTPHeaders,
+        _ content: String
+    ) -> Request {
+        var headers = headers
+        for field in configuration.requestFields { headers.set(field) }
+        return Request(
+            method: .post,
+            origin: endpoint.origin,
+            target: endpoint.target,
+            headers: headers,
+            body: .bytes(ByteSlice(content))
+        )
+    }
+
+    /// Adds the client's identity, by exactly one method (RFC 6749 §2.3).
+    private func identify(
+        _ form: inout [FormParameter],
+        _ headers: inout HTTPHeaders
+    ) throws(TokenFailure) {
+        let secret = configuration.presentedSecret?.reveal() ?? ""
+        switch configuration.clientAuthentication {
+        case .none, .tls:
+            // RFC 8705 §2: the certificate authenticates the client that client_id names.
+            form.append(FormParameter("client_id", configuration.clientID))
+        case .post:
+            form.append(FormParameter("client_id", configuration.clientID))
+            form.append(FormParameter("client_secret", secret))
+        case .basic:
+            let pair =
+                "\(FormEncoding.encode(configuration.clientID)):\(FormEncoding.encode(secret))"
+            setBasic(pair, &headers)
+        case .basicRaw:
+            guard !configuration.clientID.utf8.contains(UInt8(ascii: ":")) else {
+                throw TokenFailure(
+                    .configuration,
+                    detail:
+                        "a client id with a colon cannot be sent with raw Basic; use basic or post"
+                )
+            }
+            setBasic("\(configuration.clientID):\(secret)", &headers)
+        case .privateKeyJWT:
+            form.append(FormParameter("client_id", configuration.clientID))
+            form.append(FormParameter("client_assertion_type", Self.assertionType))
+            form.append(FormParameter("client_assertion", try assertion().reveal()))
+        }
+    }
+
+    /// Returns an assertion for this request alone: its `jti` is never used again (RFC 7523 §3).
+    private func assertion() throws(TokenFailure) -> Secret {
+        let assertion = Assertion(
+            key: try configuration.signingKey(),
+            issuer: configuration.clientID,
+            subject: configuration.clientID,
+            audience: configuration.clientAssertionAudience ?? configuration.issuer
+                ?? configuration.tokenEndpoint.description
+        )
+        return try assertion.presentable(at: now)
+    }
+
+    private func setBasic(_ pair: String, _ headers: inout HTTPHeaders) {
+        headers.append(
+            .authorization,
+            validated: "Basic \(Data(pair.utf8).base64EncodedString())"
+        )
+    }
+}
+
+extension OAuthConfiguration {
+    /// The key that the client signs with.
+    ///
+    /// - Throws: `TokenFailure` without one that can be used.
+    func signingKey() throws(TokenFailure) -> SigningKey {
+        let key: SigningKey?
+        do throws(SigningKeyError) {
+            key = try presentedKey()
+        } catch {
+            throw TokenFailure(.configuration, detail: "client_key: \(error)")
+        }
+        guard let key else {
+            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
+        }
+        return key
+    }
+}
+
+extension HTTPTransport {
+    /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
+    ///
+    /// - Throws: what `send` and reading the content throw; `http_response_timeout` at the deadline.
+    package func answer(
+        to request: Request,
+        upTo limit: Int,
+        until deadline: ContinuousClock.Instant,
+        on clock: any NetworkClock
+    ) async throws -> (response: Response, content: ByteSlice) {
+        var context = RequestContext(deadline: deadline)
+        let response = try await send(request, context: &context)
+        let content = try await response.body.collect(upTo: limit, until: deadline, on: clock)
+        return (response, content)
+    }
+}
+
+/// Makes the request that presents a grant to the token endpoint (RFC 6749 §3.2).
+enum TokenRequest {
+    static func make(
+        _ grant: TokenGrant,
+        _ configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) throws(TokenFailure) -> Request {
+        var form = [FormParameter("grant_type", grant.type)]
+        form += grant.parameters
+        form += grant.secretParameters.map { FormParameter($0.name, $0.value.reveal()) }
+        form += configuration.targets
+        let endpoint = configuration.tokenEndpoint
+        if let json = grant.json {
+            return try ClientRequest(configuration, at: now)
+                .post(json: json, bearing: grant.secretParameters.first?.value, to: endpoint)
+        }
+        var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
+        if let proof = configuration.proof { try request.prove(with: proof) }
+        return request
+    }
+}
+
+extension Request {
+    /// Adds a proof of possession for an endpoint of the authorization server (RFC 9449 §5).
+    mutating func prove(with proof: ProofOfPossession) throws(TokenFailure) {
+        do {
+            headers.append(.dpop, validated: try proof.proof(for: method, to: origin, target))
+        } catch {
+            throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// The interim (1xx) responses of one exchange: counted, and passed on.
+struct InterimResponses {
+    private let peer: UpstreamPeer
+    private var count = 0
+
+    init(from peer: UpstreamPeer) {
+        self.peer = peer
+    }
+
+    /// Has the upload begin after a 100, and passes every other one on.
+    ///
+    /// - Throws: `http_protocol_error` for too many, or a switch that was not asked for.
+    // Never inlined: what it holds takes no room among what is kept while a request waits.
+    @inline(never)
+    mutating func pass(
+        _ head: ResponseHead,
+        _ upload: Upload?,
+        _ context: borrowing RequestContext
+    ) async throws {
+        count += 1
+        guard count <= HTTP1Limits.responses.informationalCount, head.status != 101 else {
+            throw NetworkError(
+                .httpProtocolError,
+                side: .upstream,
+                detail: "\(peer.origin.authority) sent too many or unexpected 1xx responses"
+            )
+        }
+        if head.status == 100 {
+            upload?.proceed()
+        } else if let forward = context.onInformational {
+            var headers = head.headers
+            _ = HopByHop(removingFrom: &headers)
+            try await TimeLimit.run(
+                until: context.deadline,
+                on: SystemClock(),
+                setBy: context.deadlineSetting
+            ) { [headers] in
+                try await forward(head.status, headers)
+            }
+        }
+    }
+}

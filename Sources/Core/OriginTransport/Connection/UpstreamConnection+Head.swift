@@ -1,0 +1,183 @@
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// The way back: the final head, and the waits for it.
+extension UpstreamConnection {
+    /// Reads heads until the final one is in `head`; interim ones are passed on.
+    func readHead(
+        answering question: AwaitedAnswer,
+        context: inout RequestContext,
+        until fixed: UInt64,
+        during upload: Upload?
+    ) async throws {
+        var interim = InterimResponses(from: peer)
+        while true {
+            switch try next(answering: question, &context, reading: upload == nil) {
+            case .final: return
+            case .interim:
+                guard let head = head.take() else { continue }
+                try await interim.pass(head, upload, context)
+            case .incomplete:
+                if let upload {
+                    try await readMore(during: upload, until: fixed)
+                } else {
+                    try await waitForHead(until: fixed)
+                }
+            }
+        }
+    }
+
+    /// What has arrived of the response.
+    private enum Arrival {
+        case final
+        case interim
+        case incomplete
+    }
+
+    /// Decodes a head from the buffer or, without an upload, from what can be read at once.
+    // Never inlined: what it holds takes no room among what is kept while a
+    // request waits.
+    @inline(never)
+    private func next(
+        answering question: AwaitedAnswer,
+        _ context: inout RequestContext,
+        reading: Bool
+    ) throws -> Arrival {
+        repeat {
+            guard !buffer.isEmpty, let head = try decodeHead(answering: question.method) else {
+                continue
+            }
+            let isSwitch =
+                head.status == 101
+                && HopFields.agreed(head.headers, offered: question.upgrade) != nil
+            let isFinal = isSwitch || head.status.kind != .informational
+            hasAnswered = true
+            if isFinal {
+                if head.status == 407, let refusal = peer.refusal(head.headers) { throw refusal }
+                context.upstreamStatus = head.status
+                if head.version == .http10 { context.version = .http10 }
+            }
+            self.head = consume head
+            return isFinal ? .final : .interim
+        } while try reading && readAtOnce()
+        return .incomplete
+    }
+
+    private func waitForHead(until deadline: UInt64) async throws {
+        while true {
+            let step = isUnconfirmed ? min(deadline, confirmation) : deadline
+            do throws(IOError) {
+                return try await waitReadable(until: step, into: buffer)
+            } catch {
+                guard error == .timedOut, step < deadline else {
+                    throw fault(error, in: .awaitingHead)
+                }
+                checkPeer()
+            }
+        }
+    }
+
+    /// When a pooled connection that is silent is looked at: the request waits on, but no other
+    /// should be given a connection like it.
+    private var confirmation: UInt64 { loop.now &+ 2_000_000_000 }
+
+    /// Looks, once in an exchange, whether TCP has delivered the request at all.
+    private func checkPeer() {
+        guard isUnconfirmed else { return }
+        isUnconfirmed = false
+        if socket.isPeerSilent { owner.distrust(address) }
+    }
+
+    private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
+        do throws(HTTP1Error) {
+            return try reader.next(from: buffer, answering: method)
+        } catch {
+            throw FaultTable.error(error, from: peer.origin.authority)
+        }
+    }
+
+    /// Reads what the kernel holds; false if that is empty.
+    private func readAtOnce() throws -> Bool {
+        do throws(IOError) {
+            guard let count = try socket.readNow(into: buffer) else { return false }
+            guard count > 0 else { throw .closedByPeer }
+            return true
+        } catch {
+            throw fault(error, in: .awaitingHead)
+        }
+    }
+
+    /// Reads what comes next of the head while the content is on its way.
+    ///
+    /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
+    /// ended, which may be in the middle of a step.
+    private func readMore(during upload: Upload, until limit: UInt64) async throws {
+        while true {
+            let isStep = upload.isRunning
+            let deadline =
+                isStep
+                ? min(loop.deadline(after: .seconds(1)), limit)
+                : upload.answerDeadline(
+                    min(loop.deadline(after: peer.options.responseTimeout), limit)
+                )
+            do throws(IOError) {
+                guard try await read(until: deadline) == 0 else { return }
+                throw .closedByPeer
+            } catch {
+                if error == .timedOut, isStep, loop.now < limit {
+                    // An origin that never answers the expectation gets the body after a second.
+                    upload.proceed()
+                    checkPeer()
+                    continue
+                }
+                throw fault(error, in: .awaitingHead)
+            }
+        }
+    }
+
+    /// Reads into the buffer; a cancelled task ends the wait.
+    func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
+        while true {
+            if let count = try socket.readNow(into: buffer, minimum: minimum) { return count }
+            try await waitReadable(until: deadline)
+        }
+    }
+
+    /// Waits for something to read; a cancelled task ends the wait.
+    private func waitReadable(
+        until deadline: UInt64,
+        into buffer: ReadBuffer? = nil
+    ) async throws(IOError) {
+        if peer.service == .connections, let relay = AbortRelay.current?.relay, relay.loop === loop
+        {
+            let relay = relay.value
+            if relay.isFree {
+                try relay.hold(socket)
+                defer { relay.release() }
+                return try await socket.waitReadable(until: deadline, into: buffer)
+            }
+        }
+        try await abortable { [socket] in
+            await IOError.thrown { () async throws(IOError) in
+                try await socket.waitReadable(until: deadline, into: buffer)
+            }
+        }
+    }
+
+    /// A wait on the socket that ends when the task is cancelled.
+    func abortable(_ wait: () async -> IOError?) async throws(IOError) {
+        let (bound, exchange) = (LoopBound(self, on: loop), exchange)
+        let failure = await withTaskCancellationHandler {
+            await wait()
+        } onCancel: {
+            // By then the connection may serve another exchange.
+            bound.loop.submit {
+                if bound.value.exchange == exchange { bound.value.socket.abort() }
+            }
+        }
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,62 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// Requests whose content streams.
+extension UpstreamConnection {
+    /// Whether some of the content is still to be sent.
+    var isUploading: Bool { upload?.isRunning ?? false }
+
+    /// Sends a request whose content streams; returns when the head of the final response is there.
+    // Never inlined: requests without a stream would make room for what a new task needs.
+    @inline(never)
+    func sendStream(
+        of request: consuming Request,
+        context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        guard case .stream(let source, let length) = request.body else {
+            throw fault(.aborted, in: .sending)
+        }
+        let started = loop.now
+        let question = AwaitedAnswer(to: request)
+        let isExpecting = request.headers.contains(HTTPFieldName.expect)
+        if let rest = try start(consume request) { try await send(rest, until: limit) }
+        let upload = Upload(
+            source,
+            to: SocketUpload(over: socket, length, idle: peer.options.idleTimeout),
+            peer,
+            isExpecting: isExpecting
+        )
+        self.upload = upload
+        upload.onEnd = { [weak self] in
+            if let self { owner.uploadEnded(on: self) }
+        }
+        upload.start()
+        do {
+            try await readHead(
+                answering: question,
+                context: &context,
+                until: limit,
+                during: upload
+            )
+        } catch {
+            await upload.end()
+            throw upload.fault ?? error
+        }
+        // After a 2xx the origin may still read while it answers; after any other status, the rest is
+        // not wanted, nor is what was not asked for.
+        if upload.isHeld || head?.status.kind != .successful { await upload.end() }
+        context.timings.firstByte = Duration(elapsed: loop.now - started)
+        let response = try response()
+        if body == nil {
+            // After a complete response the exchange is over, whatever is left of the content.
+            self.upload = nil
+            await upload.end()
+        } else {
+            upload.isAnswered = true
+        }
+        return response
+    }
+}

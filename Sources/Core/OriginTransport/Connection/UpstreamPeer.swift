@@ -1,0 +1,146 @@
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+package import NetworkCore
+
+/// The other end of a pool's connections, and what all requests to it have in common.
+package final class UpstreamPeer {
+    /// Whose requests are sent, and so what ends them.
+    package enum Service: Sendable {
+        /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
+        /// caller may read a body for as long as it likes.
+        case callers
+        /// Those of the apps that are connected to this loop: the end of the app's connection ends a
+        /// wait, through its `AbortRelay`, and the deadline is one of the whole response.
+        case connections
+    }
+
+    package let origin: Origin
+    package let options: UpstreamOptions
+    let service: Service
+    /// What precedes a request's path: empty, or the origin where a proxy forwards plain requests
+    /// (RFC 9112 §3.2.2).
+    private let targetPrefix: String
+
+    init(_ origin: Origin, _ options: UpstreamOptions, serving service: Service) {
+        self.origin = origin
+        self.options = options
+        self.service = service
+        // A unix socket leads to the server itself, whatever proxy is named.
+        let proxy = options.unixSocket == nil ? options.proxy : nil
+        let isRelayed = proxy.map { !$0.isSOCKS && origin.scheme == .http } ?? false
+        targetPrefix = isRelayed ? origin.description : ""
+    }
+
+    /// Whether requests may share a connection, in HTTP/2.
+    var maySpeakHTTP2: Bool {
+        switch options.versions {
+        case .http1: false
+        case .http2: targetPrefix.isEmpty
+        case .automatic: origin.scheme == .https
+        }
+    }
+
+    /// What TLS offers to speak (RFC 7301), what is preferred first.
+    var offer: [String] {
+        switch options.versions {
+        case .http1: offersHTTP1
+        case .http2: ["h2"]
+        case .automatic: ["h2", "http/1.1"]
+        }
+    }
+
+    /// Whether nothing but HTTP/2 will do.
+    var insistsOnHTTP2: Bool { options.versions == .http2 }
+
+    /// The error of an origin that does not choose HTTP/2 where nothing else will do.
+    var lacksHTTP2: NetworkError {
+        NetworkError(
+            .tlsProtocolError,
+            side: .upstream,
+            retry: .safe,
+            detail: "\(origin.authority) does not choose HTTP/2, and nothing else is wanted here"
+        )
+    }
+
+    /// What TLS offers for a connection in HTTP/1.
+    let offersHTTP1 = ["http/1.1"]
+
+    /// What the error of a timeout calls the limit of a phase.
+    func setting(of phase: TimeoutPhase) -> TimeSetting {
+        let names = options.timeSettings
+        return switch phase {
+        // Without such a limit, none is passed.
+        case .queue: names.setting("pool.wait", "queueTimeout", options.queueTimeout ?? .zero)
+        case .resolving, .connecting, .handshake:
+            names.setting("timeouts.connect", "connectTimeout", options.connectTimeout)
+        case .awaitingHead:
+            names.setting("timeouts.response", "responseTimeout", options.responseTimeout)
+        default: names.setting("timeouts.idle", "idleTimeout", options.idleTimeout)
+        }
+    }
+
+    /// The error of a fault on the way to this peer.
+    func error(
+        _ fault: IOError,
+        in phase: TimeoutPhase,
+        mayBeStale: Bool = false
+    ) -> NetworkError {
+        FaultTable.error(
+            fault,
+            in: phase,
+            to: origin.authority,
+            after: fault == .timedOut ? setting(of: phase) : nil,
+            mayBeStale: mayBeStale
+        )
+    }
+
+    /// What a 407 means here; nil where no proxy answers in the origin's place.
+    func refusal(_ headers: HTTPHeaders) -> NetworkError? {
+        targetPrefix.isEmpty ? nil : options.proxy?.refusal(headers)
+    }
+
+    /// Writes a request's head as the peer expects it: the origin, or the proxy that forwards to it.
+    func encodeHead(
+        of request: borrowing Request,
+        _ framing: BodyFraming,
+        into output: OutputBuffer
+    ) {
+        HeadEncoder.encodeRequest(
+            method: request.method,
+            target: targetPrefix.isEmpty ? request.target : absoluteForm(of: request.target),
+            host: host(of: request),
+            headers: request.headers,
+            framing: framing,
+            hopFields: targetPrefix.isEmpty
+                ? HopFields.of(request.headers) : hopFields(forProxy: request.headers),
+            into: output
+        )
+    }
+
+    private func host(of request: borrowing Request) -> String {
+        switch options.host {
+        case .origin: return request.origin.authority
+        case .name(let name): return name
+        case .request:
+            // HTTP/1.0 needs none, and an empty one names no host.
+            guard let host = request.headers[.host], !host.isEmpty else {
+                return request.origin.authority
+            }
+            return host
+        }
+    }
+
+    /// What the request says to the proxy on the way.
+    private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
+        var fields = HopFields.of(headers)
+        options.proxy?.authorize(&fields)
+        return fields
+    }
+
+    /// The target for the proxy on the way (RFC 9112 §3.2.2).
+    private func absoluteForm(of target: String) -> String {
+        target == "*" ? targetPrefix : targetPrefix + target
+    }
+}

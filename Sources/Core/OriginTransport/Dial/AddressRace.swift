@@ -1,0 +1,145 @@
+package import NetproxyEventIO
+
+/// Connects to the first of several addresses that answers (RFC 8305): each has a head start over the
+/// next, so that one that leads nowhere costs a moment and not half of the time there is.
+///
+/// The families alternate: where one of them leads nowhere, its addresses usually all do.
+package enum AddressRace {
+    /// How long an address is tried alone before the next one is tried beside it.
+    package struct HeadStarts: Sendable {
+        /// That of the first address.
+        package let first: Duration
+        /// That of the others, once the first has failed to answer in time.
+        package let later: Duration
+
+        package init(first: Duration, later: Duration) {
+            self.first = first
+            self.later = later
+        }
+
+        /// What RFC 8305 §5 recommends: 250 ms, then the least that it allows.
+        package static let standard = HeadStarts(
+            first: .milliseconds(250),
+            later: .milliseconds(100)
+        )
+    }
+
+    private enum Event: Sendable {
+        case connected(LoopBound<StreamSocket>)
+        case failed(IOError)
+        /// So many attempts were made when the last one's head start ended.
+        case waited(Int)
+    }
+
+    /// Opens a connection.
+    ///
+    /// - Parameters:
+    ///   - addresses: in the order to try them.
+    ///   - loop: where the connection will live; call it there.
+    ///   - deadline: on the loop's clock, for all of them together.
+    ///   - headStarts: of each address over the next.
+    /// - Returns: the connection, which the caller closes.
+    /// - Throws: `.unknownHost` without addresses, else why none could be reached, or `.aborted` when
+    ///   the task is cancelled.
+    package static func connect(
+        to addresses: [SocketAddress],
+        on loop: EventLoop,
+        until deadline: UInt64,
+        headStarts: HeadStarts = .standard
+    ) async throws(IOError) -> StreamSocket {
+        guard let first = addresses.first else { throw .unknownHost("no address") }
+        guard addresses.count > 1 else {
+            return try await Dialer.connect(to: first, on: loop, until: deadline)
+        }
+        return try await withTaskGroup(of: Event.self) { group in
+            let order = alternating(addresses)
+            let winner = await run(&group, order, on: loop, until: deadline, headStarts)
+            group.cancelAll()
+            for await case .connected(let late) in group { late.value.close() }
+            return winner
+        }
+        .get().value
+    }
+
+    /// The addresses with their families in turn, beginning with the first one's (RFC 8305 §4).
+    package static func alternating(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        let preferred = addresses.filter { $0.family == addresses.first?.family }
+        let others = addresses.filter { $0.family != addresses.first?.family }
+        guard !others.isEmpty else { return addresses }
+        return (0..<max(preferred.count, others.count)).flatMap { index in
+            [preferred, others].compactMap { index < $0.count ? $0[index] : nil }
+        }
+    }
+
+    private static func run(
+        _ group: inout TaskGroup<Event>,
+        _ addresses: [SocketAddress],
+        on loop: EventLoop,
+        until deadline: UInt64,
+        _ headStarts: HeadStarts
+    ) async -> Result<LoopBound<StreamSocket>, IOError> {
+        var (begun, failed) = (0, 0)
+        var failure: IOError?
+        begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline, headStarts)
+        while let event = await group.next() {
+            switch event {
+            case .connected(let socket): return .success(socket)
+            case .failed(let error):
+                failed += 1
+                failure = telling(failure, error)
+                // A cancelled race has no other address to try.
+                guard error != .aborted, failed < addresses.count else {
+                    return .failure(error == .aborted ? error : failure ?? error)
+                }
+                guard failed == begun else { continue }
+            case .waited(let number):
+                guard number == begun else { continue }
+            }
+            guard begun < addresses.count else { continue }
+            begin(
+                addresses[begun],
+                number: &begun,
+                in: &group,
+                on: loop,
+                until: deadline,
+                headStarts
+            )
+        }
+        return .failure(failure ?? .timedOut)
+    }
+
+    private static func begin(
+        _ address: SocketAddress,
+        number: inout Int,
+        in group: inout TaskGroup<Event>,
+        on loop: EventLoop,
+        until deadline: UInt64,
+        _ headStarts: HeadStarts
+    ) {
+        number += 1
+        group.addTask {
+            do throws(IOError) {
+                let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
+                return .connected(LoopBound(socket, on: loop))
+            } catch {
+                return .failed(error)
+            }
+        }
+        let begun = number
+        group.addTask {
+            // Cancelled when the race is over.
+            _ = try? await loop.sleep(for: begun == 1 ? headStarts.first : headStarts.later)
+            return .waited(begun)
+        }
+    }
+
+    /// Which of two failures says more: one of the peer, and not that a family of addresses has no
+    /// route here.
+    private static func telling(_ earlier: IOError?, _ later: IOError) -> IOError {
+        guard let earlier else { return later }
+        switch later {
+        case .system, .denied: return earlier
+        default: return later
+        }
+    }
+}

@@ -1,0 +1,354 @@
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTP2
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// One connection to an origin in HTTP/2, and the exchanges on it.
+///
+/// Not `Sendable`: it never leaves its loop.
+final class HTTP2Connection: TimerEntry {
+    let loop: EventLoop
+    let peer: UpstreamPeer
+    /// Held until the connection closes: a body may outlive all other users of the pool.
+    let owner: any HTTP2ConnectionOwner
+    let address: String
+    /// The address of the other end.
+    var remote: SocketAddress { wire.socket.peer }
+    /// How much the origin may send on a stream before it is read.
+    let window: Int
+    let wire: HTTP2Wire
+    var session: HTTP2Session { wire.session }
+    var exchanges = StreamTable<HTTP2Exchange>()
+    /// Those that have something new, in this turn.
+    var touched: [HTTP2Exchange] = []
+    /// How many exchanges the origin admits at a time.
+    var admitted: Int
+    /// How many exchanges it has had.
+    var served = 0
+    /// Whether it takes no more exchanges.
+    var isLeaving = false
+    /// Since when a PING waits for its answer.
+    var pinged: UInt64?
+    /// Why it has ended, which may be as soon as its first bytes are written.
+    var end: HTTP2WireEnd?
+
+    init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any HTTP2ConnectionOwner) {
+        self.peer = peer
+        self.owner = owner
+        loop = socket.loop
+        address = socket.peer.description
+        var limits = HTTP2Limits()
+        limits.messages = .responses
+        window = limits.window
+        let session = HTTP2Session(.client, limits: limits)
+        admitted = HTTP2Connection.admission(session)
+        wire = HTTP2Wire(socket, session, read: ReadBuffer())
+        wire.writeIdle = peer.options.idleTimeout
+        super.init()
+        wire.user = self
+        socket.watchPeer(.delivery)
+        wire.start()
+    }
+
+    /// How many exchanges it has now.
+    var count: Int { exchanges.count }
+    /// Whether it takes another exchange now.
+    var hasRoom: Bool { !isLeaving && !wire.isClosed && exchanges.count < admitted }
+
+    static func admission(_ session: HTTP2Session) -> Int {
+        // Beyond this many, another connection serves them better.
+        min(session.admittedStreams, 1000)
+    }
+
+    /// Looks whether the origin has ended the connection while nothing was asked of it.
+    func settle() {
+        if exchanges.isEmpty { wire.takeArrived() }
+    }
+
+    // MARK: - One exchange
+
+    /// Sends the request, and returns when the head of the final response is there.
+    ///
+    /// - Throws: `HTTP2Refusal` where the origin has not looked at the request, else what the fault is.
+    func send(
+        _ request: consuming Request,
+        context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        guard !Task.isCancelled else { throw peer.error(.aborted, in: .connecting) }
+        let started = loop.now
+        guard limit > started else {
+            throw NetworkError.overdueUnsent(after: context.deadlineSetting)
+        }
+        served += 1
+        context.isConnectionReused = served > 1
+        context.upstreamAddress = address
+        context.version = .http2
+        let method = request.method
+        let isExpecting = request.headers.contains(HTTPFieldName.expect) && request.body.isStream
+        var source: (any BodySource)?
+        if case .stream(let stream, _) = request.body { source = stream }
+        let exchange = try begin(consume request)
+        if peer.service == .connections, limit != .max {
+            (exchange.bodyLimit, exchange.bodySetting) = (limit, context.deadlineSetting)
+        }
+        if let source {
+            let upload = Upload(source, to: exchange, peer, isExpecting: isExpecting)
+            exchange.upload = upload
+            upload.start()
+        }
+        do {
+            let head = try await head(of: exchange, &context, until: limit)
+            context.timings.firstByte = Duration(elapsed: loop.now - started)
+            return try await response(head, to: method, of: exchange)
+        } catch {
+            let fault = exchange.upload?.fault
+            if let upload = exchange.upload {
+                exchange.upload = nil
+                await upload.end()
+            }
+            abandon(exchange, .cancel)
+            if let fault { throw fault }
+            throw limit <= loop.now
+                ? NetworkError.overdue(error, after: context.deadlineSetting) : error
+        }
+    }
+
+    /// Sends the head, and the content if it is here.
+    private func begin(_ request: consuming Request) throws -> HTTP2Exchange {
+        if let end { throw HTTP2Refusal.unsent(unsent(because: end)) }
+        let framing: BodyFraming
+        var content: ByteSlice?
+        switch request.body {
+        case .empty, .tunnel: framing = .none
+        case .bytes(let bytes):
+            framing = .length(bytes.count)
+            if bytes.count > 0 { content = bytes }
+        case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
+        }
+        let isStream = request.body.isStream
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        peer.encodeHead(of: request, framing, into: output)
+        let stream = session.sendRequest(
+            output,
+            method: request.method,
+            scheme: peer.origin.scheme == .https ? "https" : "http",
+            hasContent: content != nil || isStream
+        )
+        guard let stream else {
+            leave()
+            throw HTTP2Refusal.unsent(refusal("takes no more requests on this connection"))
+        }
+        if let content {
+            session.send(content, on: stream)
+            session.end(stream)
+        }
+        let exchange = HTTP2Exchange(stream, on: self)
+        if isStream, case .length(let length) = framing { exchange.announced = length }
+        exchanges[stream] = exchange
+        if exchanges.count == 1 { watch() }
+        wire.flushSoon()
+        return exchange
+    }
+
+    private func head(
+        of exchange: HTTP2Exchange,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> ResponseHead {
+        var interim = InterimResponses(from: peer)
+        while true {
+            while let head = exchange.takeHead() {
+                guard head.status.kind == .informational else {
+                    // What is known to be broken is no answer.
+                    if let failure = exchange.failure {
+                        throw error(of: failure, on: exchange, .awaitingHead)
+                    }
+                    context.upstreamStatus = head.status
+                    return head
+                }
+                try await interim.pass(head, exchange.upload, context)
+            }
+            if let failure = exchange.failure {
+                throw error(of: failure, on: exchange, .awaitingHead)
+            }
+            guard !exchange.isEnded else {
+                throw error(of: .reset(.protocolError), on: exchange, .awaitingHead)
+            }
+            try await waitForHead(exchange, until: limit)
+        }
+    }
+
+    /// Waits for a head; the deadline begins when the upload has ended.
+    private func waitForHead(_ exchange: HTTP2Exchange, until limit: UInt64) async throws {
+        let isStep = exchange.upload?.isRunning ?? false
+        let ours = min(loop.deadline(after: peer.options.responseTimeout), limit)
+        let deadline =
+            isStep
+            ? min(loop.deadline(after: .seconds(1)), limit)
+            : exchange.upload?.answerDeadline(ours) ?? ours
+        do throws(IOError) {
+            try await exchange.wait(until: deadline)
+        } catch {
+            if error == .timedOut, isStep, loop.now < limit {
+                // An origin that never answers the expectation gets the body after a second.
+                exchange.upload?.proceed()
+                return
+            }
+            throw peer.error(error, in: .awaitingHead)
+        }
+        if exchange.failure == nil, let fault = exchange.upload?.fault { throw fault }
+    }
+
+    private func response(
+        _ taken: ResponseHead,
+        to method: HTTPMethod,
+        of exchange: HTTP2Exchange
+    ) async throws -> Response {
+        var head = taken
+        var headers = HTTPHeaders()
+        swap(&headers, &head.headers)
+        _ = HopByHop(removingFrom: &headers)
+        // A call that has failed before its first message, with head and trailers in one: what gRPC calls
+        // Trailers-Only, and can be judged as a whole.
+        if exchange.isEnded, let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
+        if let upload = exchange.upload, upload.isHeld || head.status.kind != .successful {
+            await upload.end()
+        }
+        let content: HTTPBody
+        if exchange.isEnded, exchange.isWholeAndShort, let whole = exchange.takeWhole() {
+            content = whole.isEmpty ? .empty : .bytes(whole)
+            if let upload = exchange.upload {
+                // After a complete response the exchange is over, whatever is left of the content.
+                exchange.upload = nil
+                await upload.end()
+            }
+            finish(exchange)
+        } else {
+            exchange.upload?.isAnswered = true
+            let length: Int? = if case .length(let count) = head.framing { count } else { nil }
+            content = .stream(HTTP2Body(exchange), length: length)
+        }
+        return Response(
+            status: head.status,
+            headers: headers,
+            body: content,
+            announcedLength: head.announcedLength
+        )
+    }
+
+    // MARK: - The end of an exchange
+
+    /// The answer is complete and taken; what is left of the request is not wanted (RFC 9113 §8.1).
+    func finish(_ exchange: HTTP2Exchange) {
+        if let upload = exchange.upload, !upload.isRunning { exchange.upload = nil }
+        guard exchange.upload == nil else {
+            exchange.upload?.onEnd = { [weak self, weak exchange] in
+                guard let self, let exchange else { return }
+                exchange.upload = nil
+                if !exchange.isClosed { abandon(exchange, .cancel) }
+            }
+            return
+        }
+        if !exchange.isClosed { remove(exchange, .cancel) }
+    }
+
+    /// Gives an exchange up.
+    func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
+        exchange.upload?.cancel()
+        exchange.dropContent()
+        remove(exchange, code)
+    }
+
+    /// Forgets an exchange; its stream is reset unless both sides have ended it.
+    private func remove(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
+        guard exchanges[exchange.id] === exchange else { return }
+        if !exchange.isClosed {
+            session.reset(exchange.id, code)
+            wire.flushSoon()
+        }
+        forget(exchange.id)
+    }
+
+    func forget(_ stream: Int32) {
+        exchanges[stream] = nil
+        guard !wire.isClosed else { return }
+        if exchanges.isEmpty {
+            if isLeaving { return close() }
+            loop.schedule(self, at: loop.deadline(after: peer.options.keepAlive))
+        }
+        owner.exchangeEnded(on: self)
+    }
+
+    // MARK: - The connection
+
+    /// Takes no more exchanges, and closes after those under way.
+    func leave() {
+        guard !isLeaving else { return }
+        isLeaving = true
+        owner.leaves(self)
+        if exchanges.isEmpty { close() }
+    }
+
+    func close() {
+        loop.remove(self)
+        wire.close()
+    }
+
+    /// Looks in a while whether the origin is still there.
+    private func watch() {
+        pinged = nil
+        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
+    }
+
+    /// Idle for too long, or at work and silent.
+    override func fire() {
+        guard !exchanges.isEmpty else { return leave() }
+        let patience = peer.options.peerSilence.nanoseconds
+        if let pinged, wire.lastRead < pinged, loop.now &- pinged >= patience {
+            return wire.end(.fault(.unresponsive("no answer to a PING")))
+        }
+        let quiet = loop.now &- wire.lastRead
+        if quiet >= patience, pinged == nil {
+            pinged = loop.now
+            session.ping()
+            wire.flushSoon()
+        } else if quiet < patience {
+            pinged = nil
+        }
+        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
+    }
+}
+
+/// An attempt that may be made again at once, whatever its method: the origin has not looked at it.
+enum HTTP2Refusal: Error {
+    /// On another connection, or another stream.
+    case unsent(NetworkError)
+    /// In HTTP/1.1.
+    case needsHTTP1(NetworkError)
+
+    /// What to say where it is not made again.
+    var error: NetworkError {
+        switch self {
+        case .unsent(let error), .needsHTTP1(let error): error
+        }
+    }
+}
+
+/// Lends connections in HTTP/2.
+protocol HTTP2ConnectionOwner: AnyObject {
+    /// Learns that a connection may have room for another exchange.
+    func exchangeEnded(on connection: HTTP2Connection)
+
+    /// Learns that a connection takes no more exchanges.
+    func leaves(_ connection: HTTP2Connection)
+
+    /// Learns that a connection is closed.
+    func closed(_ connection: HTTP2Connection)
+
+    /// Learns that a connection to this address is dead.
+    func distrust(_ address: String)
+}

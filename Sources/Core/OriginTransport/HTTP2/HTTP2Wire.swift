@@ -1,0 +1,251 @@
+package import NetproxyBytes
+package import NetproxyEventIO
+package import NetproxyHTTP2
+
+/// What a connection in HTTP/2 is used by: an app's side, or an origin's.
+package protocol HTTP2WireUser: AnyObject {
+    /// Takes what the peer said; `content` goes with the event of that name.
+    func received(_ event: HTTP2Event, _ content: ByteSlice?)
+
+    /// Learns that all that has come is taken: those that wait for it may go on.
+    func receivedAll()
+
+    /// Learns that the connection is closed, once.
+    func ended(_ end: HTTP2WireEnd)
+}
+
+/// Why a connection in HTTP/2 has ended.
+package enum HTTP2WireEnd: Sendable {
+    /// As agreed: nothing was to come any more.
+    case complete
+    case fault(IOError)
+    /// The peer broke the rules, in the words of the log.
+    case violation(String)
+}
+
+/// A socket and the session on it: reads for all of its streams, and writes for all of them together.
+///
+/// It needs no task: the socket calls it when there are bytes, and it writes when the loop's turn ends, so
+/// that all exchanges that go on in one turn share a system call in each direction. Not `Sendable`.
+package final class HTTP2Wire: FlushEntry {
+    package let socket: StreamSocket
+    package let session: HTTP2Session
+    package let loop: EventLoop
+    package weak var user: (any HTTP2WireUser)?
+    /// How long the kernel may take nothing.
+    package var writeIdle: Duration?
+    /// When something came last, on the loop's clock.
+    package private(set) var lastRead: UInt64
+    private let buffer: ReadBuffer
+    /// The memory of events that were handed on.
+    private var taken: [HTTP2Event] = []
+    private var isQueued = false
+    private var isWriting = false
+    private var hasEnded = false
+
+    /// How much is read before others have their turn.
+    private static let readsPerTurn = 16
+    /// How much is written at once, in bytes.
+    private static let outputSize = 64 * 1024
+
+    /// Takes a connected socket over; `start()` begins.
+    ///
+    /// - Parameters:
+    ///   - socket: which nothing else reads or writes any more.
+    ///   - session: new, or with what it is to say first.
+    ///   - buffer: what was read from the socket already.
+    package init(_ socket: StreamSocket, _ session: HTTP2Session, read buffer: ReadBuffer) {
+        self.socket = socket
+        self.session = session
+        self.buffer = buffer
+        loop = socket.loop
+        lastRead = socket.loop.now
+        super.init()
+    }
+
+    /// Sends the preface, and takes what has come.
+    package func start() {
+        flushSoon()
+        if !buffer.isEmpty {
+            receive()
+            deliver()
+        }
+        pump()
+    }
+
+    /// Whether the connection is closed.
+    package var isClosed: Bool { hasEnded }
+
+    /// Has what the session wants to say written when the turn ends.
+    package func flushSoon() {
+        guard !isQueued, !hasEnded, session.wantsToSend else { return }
+        isQueued = true
+        loop.flushLater(self)
+    }
+
+    // MARK: - In
+
+    /// Takes what has come by now, even if the loop does not know of it yet: the end may be among it.
+    package func takeArrived() {
+        guard !hasEnded, socket.hasArrived() else { return }
+        pump()
+    }
+
+    private func pump() {
+        guard !hasEnded else { return }
+        var isDrained = false
+        do throws(IOError) {
+            for _ in 0..<HTTP2Wire.readsPerTurn {
+                guard let count = try socket.readNow(into: buffer, minimum: Slab.standardCapacity)
+                else {
+                    isDrained = true
+                    break
+                }
+                guard count > 0 else { throw .closedByPeer }
+                lastRead = loop.now
+                guard receive() else { return }
+            }
+        } catch {
+            deliver()
+            return end(.fault(error))
+        }
+        deliver()
+        guard !hasEnded else { return }
+        buffer.release(to: loop.slabs)
+        flushSoon()
+        guard isDrained else {
+            let bound = LoopBound(self, on: loop)
+            return loop.submit { bound.value.pump() }
+        }
+        socket.park(until: .max) { [weak self] in self?.pump() }
+    }
+
+    /// Feeds the session; returns whether the connection goes on.
+    @discardableResult
+    private func receive() -> Bool {
+        do throws(HTTP2ConnectionError) {
+            try buffer.withSpan { bytes throws(HTTP2ConnectionError) in
+                try session.receive(bytes, now: loop.now)
+            }
+        } catch {
+            handOn()
+            buffer.consume(buffer.count)
+            deliver()
+            lastWord()
+            end(.violation(error.reason))
+            return false
+        }
+        handOn()
+        buffer.consume(buffer.count)
+        return !hasEnded
+    }
+
+    private func handOn() {
+        var events: [HTTP2Event] = []
+        swap(&events, &taken)
+        session.takeEvents(into: &events)
+        defer {
+            events.removeAll(keepingCapacity: true)
+            swap(&events, &taken)
+        }
+        for event in events {
+            // One of them may have ended the connection.
+            guard !hasEnded else { return }
+            var content: ByteSlice?
+            if case .content(_, let range) = event { content = buffer.slice(range) }
+            user?.received(event, content)
+        }
+    }
+
+    private func deliver() { user?.receivedAll() }
+
+    // MARK: - Out
+
+    override package func flush() {
+        isQueued = false
+        guard !isWriting, !hasEnded else { return }
+        write()
+    }
+
+    private func write() {
+        while true {
+            let output = loop.outputs.take()
+            do throws(HTTP2ConnectionError) {
+                try session.produce(into: output, upTo: HTTP2Wire.outputSize)
+            } catch {
+                loop.outputs.give(output)
+                return end(.violation(error.reason))
+            }
+            guard output.count > 0 else {
+                loop.outputs.give(output)
+                break
+            }
+            var none: ByteSlice?
+            do throws(IOError) {
+                if let written = try socket.writeNow(output, &none) {
+                    return wait(output, from: written)
+                }
+                loop.outputs.give(output)
+            } catch {
+                loop.outputs.give(output)
+                return end(.fault(error))
+            }
+        }
+        handOn()
+        deliver()
+        if session.isOver { end(.complete) }
+    }
+
+    /// The kernel is full: a task waits for it.
+    private func wait(_ output: OutputBuffer, from written: Int) {
+        isWriting = true
+        let bound = LoopBound((wire: self, output: output), on: loop)
+        Task(executorPreference: loop) {
+            let (wire, output) = bound.value
+            let fault = await IOError.thrown { () async throws(IOError) in
+                try await wire.socket.write(output, nil, from: written, idle: wire.writeIdle)
+            }
+            wire.loop.outputs.give(output)
+            wire.isWriting = false
+            if let fault { return wire.end(.fault(fault)) }
+            if !wire.hasEnded { wire.write() }
+        }
+    }
+
+    /// Says what is left to be said, if the kernel takes it.
+    private func lastWord() {
+        guard !isWriting else { return }
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        var none: ByteSlice?
+        if (try? session.produce(into: output, upTo: HTTP2Wire.outputSize)) != nil {
+            _ = try? socket.writeNow(output, &none)
+        }
+    }
+
+    // MARK: - The end
+
+    /// Ends the connection: the peer is told why, as far as the kernel takes it.
+    package func close(_ code: HTTP2Code = .noError) {
+        guard !hasEnded else { return }
+        session.terminate(code)
+        lastWord()
+        end(.complete)
+    }
+
+    /// Ends the connection after a fault that was found elsewhere.
+    package func end(_ end: HTTP2WireEnd) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        loop.remove(self)
+        socket.abort()
+        socket.close()
+        buffer.consume(buffer.count)
+        buffer.release(to: loop.slabs)
+        user?.ended(end)
+    }
+
+    deinit {
+        if !hasEnded { socket.close() }
+    }
+}

@@ -1,0 +1,447 @@
+package import NetproxyEventIO
+package import NetworkCore
+
+/// The connections of one loop to one origin: kept alive, bounded, with a queue.
+///
+/// Not `Sendable`: it never leaves its loop.
+package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
+    package let peer: UpstreamPeer
+    package let loop: EventLoop
+    let tls: TLSContext?
+    /// Connections in HTTP/2; `nil` where it is not spoken.
+    let shared: SharedConnections?
+    /// Whether requests look for a connection in HTTP/2 first.
+    var mayShare: Bool
+    /// How long to watch for content after a response that must not have any.
+    private static let silence = Duration.milliseconds(100)
+
+    let idle = IdleConnections()
+    let names: NameWatch
+    /// How long the machine had been suspended when that was last looked at.
+    private var knownSuspension: Int64?
+    var open = 0
+    private let waiters = PoolQueue()
+    private var uploads: UploadShare
+    private(set) var isClosing = false
+    /// How many callers use it now.
+    var users = 0
+    /// Called when a peer has none of the pinned keys, and pins are only reported.
+    package var onUnpinnedPeer: (() -> Void)?
+    private var onEmpty: (() -> Void)?
+
+    /// How many connections are open, and how many of them wait for work.
+    package var counts: (open: Int, idle: Int, queued: Int) {
+        (
+            open, idle.count + (shared?.idleCount ?? 0),
+            waiters.count + uploads.waiters.count + (shared?.waiters.count ?? 0)
+        )
+    }
+
+    /// Whether it has no connection and no user.
+    var isUnused: Bool { open == 0 && users == 0 }
+
+    /// Makes an empty pool.
+    ///
+    /// - Parameters:
+    ///   - origin: where the connections go.
+    ///   - options: limits and times.
+    ///   - tls: for an `https` origin, what is demanded of it.
+    ///   - loop: where they live.
+    ///   - service: whose requests it sends.
+    package init(
+        _ origin: Origin,
+        options: UpstreamOptions,
+        tls: TLSContext?,
+        on loop: EventLoop,
+        serving service: UpstreamPeer.Service
+    ) {
+        peer = UpstreamPeer(origin, options, serving: service)
+        uploads = UploadShare(of: options.connections)
+        names = NameWatch(
+            host: options.unixSocket == nil ? options.proxy?.host ?? origin.host : nil
+        )
+        self.tls = tls
+        self.loop = loop
+        mayShare = peer.maySpeakHTTP2
+        shared = mayShare ? SharedConnections() : nil
+    }
+
+    /// When an exchange must be over, on the loop's clock.
+    ///
+    /// - Throws: `http_response_timeout` if it is over already.
+    @inline(never)
+    func limit(of context: borrowing RequestContext) throws(NetworkError) -> UInt64 {
+        guard let deadline = context.deadline else { return .max }
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { throw .overdueUnsent(after: context.deadlineSetting) }
+        // The loop's clock stands still within a turn: without the millisecond the wait could end before
+        // the deadline, and a retry fit in between.
+        return loop.deadline(after: left + .milliseconds(1))
+    }
+
+    /// A quiet connection for one exchange, if there is one and none of them is suspected.
+    func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
+        guard !context.requiresFreshConnection, idle.count > 0 else { return nil }
+        distrustAfterSuspension()
+        if names.isDue(at: loop.now) { followNames(maximumAge: NameWatch.tolerance) }
+        while let connection = idle.take() {
+            if connection.resumeFromIdle() {
+                context.isConnectionReused = true
+                context.upstreamAddress = connection.address
+                return connection
+            }
+            connection.close()
+        }
+        return nil
+    }
+
+    /// A connection for one exchange where none is idle: a new one, or one that is waited for.
+    ///
+    /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
+    ///   dialling throws.
+    func acquire(
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> UpstreamConnection {
+        let wantsNew = context.requiresFreshConnection
+        context.requiresFreshConnection = false
+        context.isConnectionReused = false
+        if open >= peer.options.connections {
+            if let spare = idle.take() { spare.close() }
+        }
+        if open >= peer.options.connections {
+            if let connection = try await wait(in: waiters, wantsNew: wantsNew, &context, limit) {
+                return connection
+            }
+        } else {
+            open += 1
+        }
+        do {
+            let socket = try await dial(offering: peer.offersHTTP1, &context, until: limit)
+            return adopt(socket, &context)
+        } catch {
+            slotFreed()
+            throw limit <= loop.now
+                ? NetworkError.overdue(error, after: context.deadlineSetting) : error
+        }
+    }
+
+    /// A connection in HTTP/1 over a socket that was opened just now.
+    func adopt(_ socket: StreamSocket, _ context: inout RequestContext) -> UpstreamConnection {
+        let connection = UpstreamConnection(socket, to: peer, of: self)
+        // Its address was looked up just now.
+        connection.nameGeneration = names.generation
+        context.upstreamAddress = connection.address
+        return connection
+    }
+
+    /// A connection for a request whose content is still to come, once fewer of those than their share
+    /// have one.
+    ///
+    /// - Throws: what `acquire(_:until:)` throws.
+    func acquireForUpload(
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> UpstreamConnection {
+        if !uploads.begin() {
+            _ = try await wait(in: uploads.waiters, wantsNew: false, &context, limit)
+        }
+        do {
+            let connection: UpstreamConnection
+            if let quiet = takeIdle(&context) {
+                connection = quiet
+            } else {
+                connection = try await acquire(&context, until: limit)
+            }
+            connection.holdsUploadShare = true
+            return connection
+        } catch {
+            uploads.end()
+            throw error
+        }
+    }
+
+    /// Lets the next upload have a connection.
+    func uploadEnded(on connection: UpstreamConnection) {
+        guard connection.holdsUploadShare else { return }
+        connection.holdsUploadShare = false
+        uploads.end()
+    }
+
+    /// Takes a connection back after a complete exchange.
+    func release(_ connection: UpstreamConnection) {
+        uploadEnded(on: connection)
+        if isClosing || !connection.canIdle() || !isCurrent(connection) {
+            connection.close()
+            return
+        }
+        if let waiter = waiters.takeWaiting() {
+            guard waiter.wantsNew else { return waiter.grant(connection) }
+            // Its last connection was dead, so it is given no used one, but the room of this one.
+            waiters.putBack(waiter)
+            connection.close()
+            return
+        }
+        connection.enterIdle()
+        idle.add(connection)
+    }
+
+    /// Takes a connection back whose origin announced content that it must not send: only after a
+    /// silence, lest the content be read as the answer to the next request.
+    func releaseAfterSilence(_ connection: UpstreamConnection) {
+        guard !isClosing, connection.canIdle() else { return connection.close() }
+        connection.enterWatch(until: loop.deadline(after: OriginPool.silence))
+    }
+
+    /// Called by a connection that closes, whatever it was doing.
+    func closed(_ connection: UpstreamConnection) {
+        idle.remove(connection)
+        uploadEnded(on: connection)
+        slotFreed()
+    }
+
+    // MARK: - Connections not to be trusted
+
+    /// Closes the idle connections to an address where one was found dead.
+    func distrust(_ address: String) {
+        for connection in idle.all(where: { $0.address == address }) { connection.close() }
+        shared?.leave { $0.address == address }
+    }
+
+    /// Closes all idle connections after a suspension: in the meantime their peers, and every device on
+    /// the way, have forgotten them, and no clock of ours has counted that time.
+    func distrustAfterSuspension() {
+        let present = loop.timeSuspended
+        // A reading is too large by what the turn of the loop has taken so far.
+        let known = min(knownSuspension ?? present, present)
+        knownSuspension = known
+        guard present &- known > 2_000_000_000 else { return }
+        knownSuspension = present
+        while let connection = idle.take() { connection.close() }
+        shared?.leave { _ in true }
+    }
+
+    /// Whether the address of a connection is still one of its name's.
+    private func isCurrent(_ connection: UpstreamConnection) -> Bool {
+        guard connection.nameGeneration != names.generation else { return true }
+        connection.nameGeneration = names.generation
+        return names.admits(connection.socket.peer)
+    }
+
+    /// Asks the name servers again at once, as after a reload.
+    package func followNames() {
+        guard names.isFollowed, open > 0 else { return }
+        followNames(maximumAge: .zero)
+    }
+
+    /// Looks the name up beside the traffic, and lets go of connections to addresses that it no longer
+    /// has; exchanges under way end first.
+    func followNames(maximumAge: Duration) {
+        names.begin(at: loop.now)
+        let host = peer.options.proxy?.host ?? peer.origin.host
+        let port = peer.options.proxy?.port ?? peer.origin.port
+        let (bound, loop, service) = (LoopBound(self, on: loop), loop, peer.options.nameSource)
+        // Its own task: no request waits for it, and it ends with the lookup.
+        Task(executorPreference: loop) {
+            let found = try? await Resolver.shared.addresses(
+                of: host,
+                port: port,
+                for: service,
+                maximumAge: maximumAge,
+                on: loop,
+                until: loop.deadline(after: .seconds(30))
+            )
+            guard let found else { return }
+            bound.value.names.learn(found)
+            let idle = bound.value.idle
+            for connection in idle.all(where: { !bound.value.isCurrent($0) }) { connection.close() }
+            bound.value.shared?.leave { !bound.value.names.admits($0.remote) }
+        }
+    }
+
+    /// Closes idle connections now and the others after their exchange.
+    ///
+    /// - Parameter onEmpty: called once no connection is left.
+    package func close(onEmpty: (() -> Void)? = nil) {
+        isClosing = true
+        self.onEmpty = onEmpty
+        while let connection = idle.take() { connection.close() }
+        shared?.leave { _ in true }
+        reportIfEmpty()
+    }
+
+    private func reportIfEmpty() {
+        guard isClosing, open == 0, let report = onEmpty else { return }
+        onEmpty = nil
+        report()
+    }
+
+    func slotFreed() {
+        shared?.lookAgain()
+        if let waiter = waiters.takeWaiting() { waiter.grant(nil) } else { open -= 1 }
+        reportIfEmpty()
+    }
+
+    /// Waits for a released connection, or for the right to open one (nil).
+    func wait(
+        in waiters: PoolQueue,
+        wantsNew: Bool,
+        _ context: inout RequestContext,
+        _ limit: UInt64
+    ) async throws -> UpstreamConnection? {
+        if let most = peer.options.queueLength, counts.queued >= most { throw queueFull }
+        let start = loop.now
+        let waiter = PoolWaiter(of: context.sender, wantsNew: wantsNew)
+        waiters.add(waiter)
+        let end = min(loop.deadline(after: peer.options.queueTimeout), limit)
+        if end < .max { loop.schedule(waiter, at: end) }
+        let bound = LoopBound(waiter, on: loop)
+        let loop = loop
+        let grant = await withTaskCancellationHandler {
+            await waiter.wait()
+        } onCancel: {
+            loop.submit { bound.value.cancel() }
+        }
+        loop.remove(waiter)
+        // A waiter that gave up must not take a place.
+        waiters.remove(waiter)
+        let waited = Duration(elapsed: loop.now - start)
+        context.timings.queue = (context.timings.queue ?? .zero) + waited
+        switch grant {
+        case .connection(let connection):
+            context.isConnectionReused = true
+            context.upstreamAddress = connection.address
+            return connection
+        case .slot: return nil
+        case .failed(let error): throw error
+        case .timedOut:
+            throw limit <= loop.now
+                ? NetworkError.overdueUnsent(after: context.deadlineSetting)
+                : peer.error(.timedOut, in: .queue)
+        case .cancelled: throw peer.error(.aborted, in: .connecting)
+        }
+    }
+
+    private var queueFull: NetworkError {
+        NetworkError(
+            .connectionLimitReached,
+            side: .proxy,
+            retry: .unsafe,
+            detail:
+                "all connections of the pool to \(peer.origin.authority) are busy: the queue is full",
+            retryAfter: 1
+        )
+    }
+
+    /// Connects, with TLS where that is the scheme, and closes the connection: to see whether it can be done.
+    ///
+    /// - Parameter limit: when to give up, on the loop's clock.
+    /// - Returns: how long it took.
+    /// - Throws: what dialling throws.
+    package func connectOnce(until limit: UInt64) async throws -> Duration {
+        let started = loop.now
+        open += 1
+        var context = RequestContext(requestID: "")
+        do {
+            let socket = try await dial(offering: peer.offer, &context, until: limit)
+            let taken = Duration(elapsed: loop.now - started)
+            let lacksHTTP2 = peer.insistsOnHTTP2 && tls != nil && socket.chosenProtocol != "h2"
+            socket.close()
+            guard !lacksHTTP2 else { throw peer.lacksHTTP2 }
+            slotFreed()
+            return taken
+        } catch {
+            slotFreed()
+            throw error
+        }
+    }
+
+    /// Opens a connection, with TLS where that is the scheme, which then offers `protocols`.
+    func dial(
+        offering protocols: [String],
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> StreamSocket {
+        let deadline = min(loop.deadline(after: peer.options.connectTimeout), limit)
+        let socket = try await reach(&context, until: deadline)
+        guard let tls else { return socket }
+        let connected = loop.now
+        do throws(IOError) {
+            try await socket.startTLS(
+                tls,
+                serverName: peer.options.serverName ?? peer.origin.host,
+                offering: protocols,
+                until: deadline
+            )
+        } catch {
+            socket.close()
+            throw peer.error(error, in: .handshake)
+        }
+        context.timings.tls = Duration(elapsed: loop.now - connected)
+        if socket.peerLacksPin { onUnpinnedPeer?() }
+        return socket
+    }
+
+    /// A connection over which the origin is spoken to, in TLS or in the clear.
+    private func reach(
+        _ context: inout RequestContext,
+        until deadline: UInt64
+    ) async throws(NetworkError) -> StreamSocket {
+        if let path = peer.options.unixSocket {
+            return try await reach(path, &context, until: deadline)
+        }
+        let socket = try await HostDialer.connect(
+            to: peer.options.proxy?.host ?? peer.origin.host,
+            port: peer.options.proxy?.port ?? peer.origin.port,
+            as: peer.options.proxy?.name,
+            admitting: peer.options.destinations,
+            from: peer.options.nameSource,
+            within: peer.setting(of: .connecting),
+            on: loop,
+            until: deadline,
+            timings: &context.timings
+        )
+        if let proxy = peer.options.proxy, proxy.isSOCKS || tls != nil {
+            let reached = loop.now
+            do throws(NetworkError) {
+                try await proxy.openTunnel(
+                    over: socket,
+                    to: peer.origin,
+                    until: deadline,
+                    within: peer.setting(of: .connecting)
+                )
+            } catch {
+                socket.close()
+                throw error
+            }
+            // The proxy's own way to the origin.
+            context.timings.connect =
+                (context.timings.connect ?? .zero) + Duration(elapsed: loop.now - reached)
+        }
+        return socket
+    }
+
+    /// A connection to a unix socket.
+    private func reach(
+        _ path: String,
+        _ context: inout RequestContext,
+        until deadline: UInt64
+    ) async throws(NetworkError) -> StreamSocket {
+        let started = loop.now
+        guard let address = SocketAddress(unixPath: path) else {
+            throw UpstreamOptions.unusable("unixSocket", "a path of 1 to 107 bytes", path)
+        }
+        do throws(IOError) {
+            let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
+            context.timings.connect = Duration(elapsed: loop.now - started)
+            return socket
+        } catch {
+            throw FaultTable.error(
+                error,
+                in: .connecting,
+                to: "the unix socket \(path)",
+                after: peer.setting(of: .connecting)
+            )
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import NetproxyHTTPMessage
+
+/// One upstream API as configured, with `defaults` merged in.
+package struct ChannelConfiguration: Sendable, Equatable {
+    package var name: String
+    /// At least one, unless there is a stub; the others are tried in order after the first.
+    package var upstreams: [UpstreamURL]
+    /// Which versions of HTTP the upstreams are spoken to in.
+    package var versions: Versions
+    package var host: SentHost
+    package var match: Match
+    package var log: LogOptions
+    package var headers: HeaderRules
+    package var trace: Trace
+    /// The credentials in the order in which they are used; none without `auth`.
+    package var credentials: [CredentialConfiguration]
+    /// Where the credential goes; nil without one.
+    package var placement: CredentialPlacement?
+    package var onClientCredential: OnClientCredential
+    package var allowInsecure: Bool
+    package var retry: Retry
+    package var timeouts: Timeouts
+    package var pool: Pool
+    package var tls: UpstreamTLS
+    package var access: Access
+    package var rewrite: Set<RewrittenPart>
+    /// How many requests the channel takes; nil means any number.
+    package var rate: RateSettings?
+    /// The proxy through which the upstream is reached.
+    package var proxy: ProxySettings?
+    /// Answers given instead of contacting the upstream; the first match is used.
+    package var stub: [SampleAnswer]?
+    /// The variables that `netproxy exec` sets for the channel.
+    package var exec: [ExecVariable] = []
+
+    /// A variable of a program under `netproxy exec`.
+    package struct ExecVariable: Sendable, Hashable {
+        package var name: String
+        package var value: Value
+
+        /// What the program is told.
+        package enum Value: String, Sendable, CaseIterable {
+            /// The URL that stands for the base of the upstream's.
+            case url
+            /// The key that is lent to the program.
+            case key
+            /// The path of a unix socket on which the channel is reached.
+            case socket
+            /// The `host:port` of that URL.
+            case host
+        }
+    }
+
+    /// Versions of HTTP.
+    package enum Versions: String, Sendable, CaseIterable {
+        /// What the upstream chooses with TLS, HTTP/1.1 without.
+        case auto
+        case http1
+        /// HTTP/2 and nothing else.
+        case http2
+    }
+
+    /// The requests that the channel handles.
+    package struct Match: Sendable, Hashable {
+        /// A path prefix without a trailing slash, or `/`.
+        package var path: String
+        /// Lower case, without port.
+        package var hosts: [String]
+        package var listen: ListenAddress?
+        package var strip: StripPrefix
+
+        /// Whether the matched prefix is removed from the path.
+        package enum StripPrefix: Sendable {
+            case remove
+            case keep
+        }
+    }
+
+    /// How the channel's exchanges appear in the log.
+    package struct LogOptions: Sendable, Hashable {
+        package var subsystem: String
+        package var category: String
+        package var query: Query
+        package var headers: [String]
+
+        /// How much of a query is logged.
+        package enum Query: String, Sendable, CaseIterable {
+            case keys
+            case full
+            case off
+        }
+    }
+
+    /// What happens to a request without a trace (W3C Trace Context).
+    package enum Trace: String, Sendable, CaseIterable {
+        /// It stays without one.
+        case pass
+        /// It gets a new trace that is not sampled.
+        case start
+        /// It gets a new trace that is sampled.
+        case sampled
+    }
+
+    /// What happens if the app's request already has something in the credential's place.
+    package enum OnClientCredential: String, Sendable, CaseIterable {
+        case replace
+        case keep
+        case reject
+    }
+
+    /// Who may use the channel, and for which requests.
+    package struct Access: Sendable, Hashable {
+        /// Names, `*.suffix` or `*`, in addition to the names that are always allowed.
+        package var hosts: [String]
+        package var origins: [String]
+        /// User ids of peers on unix sockets; empty means all users.
+        package var users: [UInt32]
+        package var key: SecretReference?
+        /// Allowed methods in upper case; empty means all.
+        ///
+        /// `GET` includes `HEAD`.
+        package var methods: [String]
+        /// Patterns of allowed paths below the upstream's URL, such as `/orders/*`; empty means all.
+        package var paths: [String]
+    }
+}
+
+extension ChannelConfiguration {
+    /// The first credential; the others of a channel go into the same place.
+    package var authentication: Authentication { credentials.first?.authentication ?? .none }
+
+    /// Which fields the channel edits, apart from its credential: every key that does so is listed here.
+    package var editedFields: EditedFields {
+        EditedFields(
+            removed: headers.remove.compactMap(HTTPFieldName.init),
+            defaults: headers.defaults.compactMap { HTTPFieldName($0.name) },
+            replaced: (headers.set.map(\.name) + headers.secrets.map(\.name))
+                .compactMap(HTTPFieldName.init)
+        )
+    }
+}
+
+extension ChannelConfiguration {
+    /// Whether and how the authorization server is found by the upstream's URL.
+    package var discovery: OAuthSettings.Discovery? {
+        credentials.first?.oauth?.discovery
+    }
+}

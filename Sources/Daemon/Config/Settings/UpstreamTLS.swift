@@ -1,0 +1,41 @@
+package import NetproxyBytes
+
+/// The requirements on TLS connections to an upstream.
+package struct UpstreamTLS: Sendable, Hashable {
+    /// The absolute path of a PEM file with trusted roots, instead of the system's.
+    package var authorities: String?
+    /// Whether the system's roots count where there are `authorities`.
+    package var systemRoots: SystemRoots
+    package var pins: [CertificatePin]
+    package var pinMode: PinMode
+    package var clientCertificate: ClientCertificate?
+    package var minimum: Version
+    /// The server name to send and verify, if it differs from the upstream's host.
+    package var serverName: String?
+
+    /// Whether a certificate that matches no pin ends the connection, or is only reported.
+    package enum PinMode: String, Sendable, CaseIterable {
+        case enforce
+        case report
+    }
+
+    /// What becomes of the system's roots.
+    package enum SystemRoots: Sendable {
+        /// They count besides the file's.
+        case trusted
+        /// The file's count instead of them.
+        case replaced
+    }
+
+    /// The lowest accepted protocol version.
+    package enum Version: String, Sendable, CaseIterable {
+        case v1_2 = "1.2"
+        case v1_3 = "1.3"
+    }
+
+    /// The absolute paths of a certificate chain and its key, both PEM.
+    package struct ClientCertificate: Sendable, Hashable {
+        package var certificate: String
+        package var key: String
+    }
+}

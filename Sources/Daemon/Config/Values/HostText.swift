@@ -1,0 +1,29 @@
+import NetproxyHTTPMessage
+
+/// Parses host names and addresses as written in a configuration.
+enum HostText {
+    /// Whether the text is a host name or an IPv4 address: labels of letters, digits, `-` and `_`.
+    ///
+    /// Stricter than for requests: no resolver accepts other labels (RFC 1123 §2.1), so they are a
+    /// mistake in a configuration.
+    static func isName(_ text: some StringProtocol) -> Bool {
+        guard text.utf8.count <= 253 else { return false }
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        let areLabels = labels.allSatisfy { label in
+            (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                && !label.utf8.contains { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: ":") }
+        }
+        return areLabels && Authority(String(text)) != nil
+    }
+
+    /// Whether the text is a name, `*.suffix`, or `*` for any host.
+    static func isPattern(_ text: String) -> Bool {
+        text == "*" || isName(text.hasPrefix("*.") ? text.dropFirst(2) : text[...])
+    }
+
+    /// A host with or without a port: a name, an IPv4 address, or an IPv6 address in brackets.
+    static func authority(_ text: some StringProtocol) -> Authority? {
+        guard let authority = Authority(String(text)) else { return nil }
+        return authority.isIPLiteral || isName(authority.host) ? authority : nil
+    }
+}

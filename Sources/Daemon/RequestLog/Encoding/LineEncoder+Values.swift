@@ -1,0 +1,112 @@
+import NetproxyBytes
+import NetproxyHTTPMessage
+import NetworkCore
+
+extension LineEncoder {
+    @inline(__always)
+    func text(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
+        guard let value else { return }
+        output.append(key)
+        output.append(escaped: value)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends a text that needs no escapes: one of netproxy's own, an address, or a text that was
+    /// checked by a grammar.
+    @inline(__always)
+    func plain(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
+        guard let value else { return }
+        output.append(key)
+        output.append(value)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    @inline(__always)
+    func number(_ key: StaticString, _ value: Int?, _ output: OutputBuffer) {
+        guard let value else { return }
+        output.append(key)
+        output.append(decimal: value)
+    }
+
+    func encode(_ timings: Timings, _ output: OutputBuffer) {
+        var opening: StaticString = ",\"timings\":{\""
+        phase("queue", timings.queue, &opening, output)
+        phase("dns", timings.dns, &opening, output)
+        phase("connect", timings.connect, &opening, output)
+        phase("tls", timings.tls, &opening, output)
+        phase("first_byte", timings.firstByte, &opening, output)
+        if opening.utf8CodeUnitCount == 2 { output.append(UInt8(ascii: "}")) }
+    }
+
+    @inline(__always)
+    private func phase(
+        _ key: StaticString,
+        _ duration: Duration?,
+        _ opening: inout StaticString,
+        _ output: OutputBuffer
+    ) {
+        guard let duration else { return }
+        output.append(opening)
+        output.append(key)
+        output.append("_ms\":")
+        output.append(milliseconds: duration)
+        opening = ",\""
+    }
+
+    func encode(_ retries: [RetryReason], _ output: OutputBuffer) {
+        guard !retries.isEmpty else { return }
+        output.append(",\"retries\":[")
+        for (index, reason) in retries.enumerated() {
+            output.append(index == 0 ? "\"" : ",\"")
+            output.append(reason.description)
+            output.append(UInt8(ascii: "\""))
+        }
+        output.append(UInt8(ascii: "]"))
+    }
+
+    func encode(_ facts: AuthorizationFacts?, _ output: OutputBuffer) {
+        guard let facts else { return }
+        plain(",\"auth\":{\"kind\":\"", facts.kind, output)
+        plain(",\"identity\":\"", facts.identity, output)
+        number(",\"generation\":", facts.generation, output)
+        number(",\"age_s\":", facts.age.map { Int($0.components.seconds) }, output)
+        output.append(facts.isRefreshed ? ",\"refreshed\":true" : ",\"refreshed\":false")
+        if let wait = facts.wait {
+            output.append(",\"wait_ms\":")
+            output.append(milliseconds: wait)
+        }
+        if facts.overrodeClient { output.append(",\"overrode_client\":true") }
+        plain(",\"not_replayed\":\"", facts.notReplayed?.rawValue, output)
+        output.append(UInt8(ascii: "}"))
+    }
+
+    /// Appends the fields that `log.headers` names, with lower-case names; field lines of the same
+    /// name are joined (RFC 9110 §5.3).
+    func encode(_ key: StaticString, _ fields: [HTTPField], _ output: OutputBuffer) {
+        guard !fields.isEmpty else { return }
+        var opening = key
+        for (index, field) in fields.enumerated() {
+            guard shows(field.name), !fields[..<index].contains(where: { $0.name == field.name })
+            else { continue }
+            output.append(opening)
+            opening = ","
+            output.append(UInt8(ascii: "\""))
+            for byte in field.name.text.utf8 { output.append(Grammar.lowercased(byte)) }
+            output.append("\":\"")
+            if hides(field.name) {
+                output.append(Redaction.mark)
+            } else {
+                output.append(escaped: redaction.value(of: field))
+                for other in fields[(index + 1)...] where other.name == field.name {
+                    output.append(", ")
+                    output.append(escaped: redaction.value(of: other))
+                }
+            }
+            output.append(UInt8(ascii: "\""))
+        }
+        if opening.utf8CodeUnitCount == 1 { output.append(UInt8(ascii: "}")) }
+    }
+
+    private func shows(_ name: HTTPFieldName) -> Bool { labels.headers.contains(name) }
+    private func hides(_ name: HTTPFieldName) -> Bool { redaction.hides(name) }
+}

@@ -1,0 +1,39 @@
+package import NetproxyBytes
+
+/// The format of a line.
+///
+/// Event loops encode JSON. Every other format is converted from that line, so that a single place
+/// decides what is logged and what is redacted.
+package enum LogFormat: String, Sendable, CaseIterable {
+    /// The line as it is encoded.
+    case json
+    /// `key=value` pairs, with dotted keys for nested values.
+    case logfmt
+    /// JSON with the field names of the Elastic Common Schema, version 8.
+    case ecs
+    /// The Combined Log Format of Apache and nginx, for exchanges only.
+    case clf
+
+    /// Appends a line in this format, including the newline, unless the format has none for its event.
+    package func append(_ line: LogLine, to output: OutputBuffer) {
+        switch self {
+        case .json: output.append(line.raw)
+        case .logfmt: LogfmtLine.append(line, to: output)
+        case .ecs: ECSLine.append(line, to: output)
+        case .clf:
+            guard line["event"]?.text == "exchange" else { return }
+            CombinedLine.append(line, to: output)
+        }
+        output.append(UInt8(ascii: "\n"))
+    }
+
+    /// Appends an encoded line of JSON in this format.
+    func append(json line: Span<UInt8>, to output: OutputBuffer) {
+        guard self != .json else { return output.append(line) }
+        var bytes = line.array
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        // Always succeeds: the encoder's lines are JSON.
+        guard let read = LogLine(bytes) else { return }
+        append(read, to: output)
+    }
+}

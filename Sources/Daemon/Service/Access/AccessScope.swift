@@ -1,0 +1,95 @@
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// Which methods and paths a channel allows: an app that only reads orders needs no more than that.
+///
+/// Shared, so that a check copies nothing.
+final class AccessScope: Sendable {
+    /// Fields that make some servers use another path.
+    private static let otherPaths: [HTTPFieldName] = [
+        "X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",
+        "X-Envoy-Original-Path",
+    ]
+
+    /// All methods if empty.
+    let methods: [HTTPMethod]
+    /// All paths if empty.
+    private let paths: [PathPattern]
+    /// The base path of the upstream, which targets include and patterns do not.
+    private let basePath: String
+
+    init(methods: [HTTPMethod] = [], paths: [PathPattern] = [], basePath: String = "") {
+        self.methods = methods
+        self.paths = paths
+        self.basePath = basePath
+    }
+
+    /// Checks a request.
+    ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - target: the upstream request's.
+    /// - Throws: `http_request_denied` with 403.
+    func check(_ head: borrowing RequestHead, target: String) throws(NetworkError) {
+        if !methods.isEmpty { try checkMethod(head.method, head.headers, target) }
+        if !paths.isEmpty { try checkPath(target, head.headers) }
+    }
+
+    /// Checks the second place that a field of a request names.
+    ///
+    /// - Throws: `http_request_denied` with 403.
+    func check(_ second: SecondTarget, in field: HTTPFieldName) throws(NetworkError) {
+        guard !paths.isEmpty else { return }
+        guard let path = second.path, paths.contains(where: { $0.matches(path) }),
+            !AccessScope.isAmbiguous(path)
+        else { throw denied("\(field) names a path that access.paths does not allow") }
+    }
+
+    private func checkMethod(
+        _ method: HTTPMethod,
+        _ headers: HTTPHeaders,
+        _ target: String
+    ) throws(NetworkError) {
+        guard method.isAmong(methods) else {
+            let allowed = methods.map(\.rawValue).joined(separator: ", ")
+            throw denied("\(method.rawValue) is not allowed; access.methods allows \(allowed)")
+        }
+        let other =
+            MethodOverride.field(in: headers)
+            ?? MethodOverride.parameter(of: target, beyond: methods)
+        if let other {
+            throw denied("\(other) asks for another method, which access.methods does not allow")
+        }
+    }
+
+    private func checkPath(
+        _ target: String,
+        _ headers: HTTPHeaders
+    ) throws(NetworkError) {
+        let path = PathPattern.path(of: target, below: basePath)
+        let bytes = NormalPath(path.utf8.span).bytes
+        guard paths.contains(where: { $0.matches(bytes.span) }) else {
+            let allowed = paths.map(\.description).joined(separator: ", ")
+            throw denied("path not allowed by access.paths: \(allowed)")
+        }
+        // A pattern says nothing about a path that servers read differently.
+        if AccessScope.isAmbiguous(path) {
+            throw denied(
+                "ambiguous path (dot segments, //, ;, %3B, %25, %3F, %23, control characters or invalid "
+                    + "UTF-8) in a channel with access.paths"
+            )
+        }
+        if let field = headers.firstName(like: AccessScope.otherPaths) {
+            throw denied("\(field) asks for another path, which access.paths does not allow")
+        }
+    }
+
+    private static func isAmbiguous(_ path: String) -> Bool {
+        TargetPath(path).hasDotSegments || AmbiguousPath.isAmbiguous(path.utf8.span)
+    }
+
+    private func denied(_ detail: String) -> NetworkError {
+        NetworkError(.httpRequestDenied, side: .downstream, detail: detail, status: 403)
+    }
+}

@@ -1,0 +1,101 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+
+/// The TCP addresses at which apps reach this proxy: a request in absolute-form for one of them is for the
+/// proxy, not for another server.
+///
+/// A program that uses a proxy sends it `GET http://127.0.0.1:8080/orders/42`, and RFC 9112 §3.2.2 requires
+/// every server to accept that form for itself.
+struct ListenAddresses {
+    /// A listener of this proxy.
+    struct Entry {
+        /// Its number on the loop.
+        let number: Int
+        let port: UInt16
+        /// As an authority names it; `nil` where it has every address of the machine.
+        let host: String?
+        let isLoopback: Bool
+        /// The channel that it belongs to, if it does not serve all of them.
+        var channel: String?
+    }
+
+    private var entries: [Entry] = []
+
+    /// Adds a listener; a unix socket has no authority.
+    mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
+        guard let port = address.port else { return }
+        entries.append(
+            Entry(
+                number: number,
+                port: port,
+                host: address.isWildcard ? nil : Authority(address.description)?.host,
+                isLoopback: address.isLoopback || address.isWildcard,
+                channel: channel
+            )
+        )
+    }
+
+    /// Gives a listener to another channel, or to all of them.
+    mutating func give(_ number: Int, to channel: String?) {
+        for index in entries.indices where entries[index].number == number {
+            entries[index].channel = channel
+        }
+    }
+
+    /// Removes a listener that is closed.
+    mutating func remove(_ number: Int) {
+        entries.removeAll { $0.number == number }
+    }
+
+    /// The listener that a request names in absolute-form, if its target is this proxy.
+    ///
+    /// - Parameters:
+    ///   - target: the request's.
+    ///   - localAddress: the address that the app connected to; evaluated only where a listener has every
+    ///     address of the machine.
+    /// - Returns: `nil` for every other form, and for other servers.
+    func listener(
+        namedBy target: RequestTarget,
+        localAddress: @autoclosure () -> SocketAddress?
+    ) -> Entry? {
+        guard case .absolute(.http, let authority, _) = target else { return nil }
+        let port = authority.port ?? Origin.Scheme.http.defaultPort
+        for entry in entries where entry.port == port {
+            if let host = entry.host, host == authority.host { return entry }
+            guard entry.isLoopback else { continue }
+            if authority.host == "localhost" { return entry }
+            guard entry.host == nil, authority.isIPLiteral else { continue }
+            if authority.host == "127.0.0.1" || authority.host == "::1"
+                || authority.host == localAddress().flatMap({ Authority($0.description) })?.host
+            {
+                return entry
+            }
+        }
+        return nil
+    }
+}
+
+extension ListenAddresses {
+    /// Whether a request to an origin may arrive at a listener of this proxy: the port is one of ours,
+    /// and the host is this machine, or a name, which may lead anywhere.
+    func mayReceive(requestsTo host: String, _ port: UInt16) -> Bool {
+        let address = SocketAddress(ip: host, port: port)
+        return entries.contains { entry in
+            guard entry.port == port else { return false }
+            guard let address else { return true }
+            return entry.host == nil || entry.host == host
+                || (entry.isLoopback && address.isLoopback)
+        }
+    }
+}
+
+extension RequestHead {
+    /// Turns a target that names this proxy into origin-form, so that the same rules find its channel and
+    /// check the app.
+    mutating func becomeDirect() {
+        guard case .absolute(_, let authority, let pathAndQuery) = target else { return }
+        target = pathAndQuery == "*" ? .asterisk : .origin(pathAndQuery)
+        host = authority
+    }
+}

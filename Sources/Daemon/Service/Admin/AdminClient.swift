@@ -1,0 +1,153 @@
+import FoundationEssentials
+import NetproxyBytes
+package import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// Sends requests to a running daemon over its admin socket.
+package struct AdminClient: Sendable {
+    /// The daemon's answer.
+    package struct Answer: Sendable {
+        /// The status code.
+        package let status: Int
+        /// The body.
+        package let text: String
+
+        /// The detail of a refusal, if the answer is one.
+        package var problem: String? {
+            struct Problem: Decodable { var detail: String }
+            return (try? JSONDecoder().decode(Problem.self, from: Data(text.utf8)))?.detail
+        }
+    }
+
+    /// No daemon answers there.
+    package struct Unreachable: Error, CustomStringConvertible {
+        /// Where, and why.
+        package let description: String
+    }
+
+    private let addresses: [AdminAddress]
+
+    /// Asks at the addresses that the configuration names: at a unix socket first, over which a daemon
+    /// does more.
+    package init(_ addresses: [AdminAddress]) {
+        self.addresses =
+            addresses.filter { $0.listenAddress.isUnix }
+            + addresses.filter { !$0.listenAddress.isUnix }
+    }
+
+    /// Sends one request; gives up when nothing arrives for two minutes, or when the answer to a GET
+    /// does not begin within ten seconds.
+    ///
+    /// - Throws: `Unreachable`.
+    package func send(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws
+        -> Answer
+    {
+        let held = try await hold(route, query)
+        defer { held.close() }
+        return held.answer
+    }
+
+    /// Sends a request whose answer may go on as long as the connection, and returns with the first
+    /// line of it.
+    ///
+    /// - Throws: `Unreachable`.
+    package func hold(
+        _ route: AdminRoute,
+        _ query: AdminQuery = AdminQuery()
+    ) async throws -> HeldAnswer {
+        guard let first = addresses.first else {
+            throw Unreachable(description: "the configuration says admin: off")
+        }
+        do {
+            return try await hold(route, query, at: first)
+        } catch let error as Unreachable {
+            // The socket may be another user's, or removed.
+            for address in addresses.dropFirst() {
+                do {
+                    return try await hold(route, query, at: address)
+                } catch is Unreachable {}
+            }
+            throw error
+        }
+    }
+
+    private func hold(
+        _ route: AdminRoute,
+        _ query: AdminQuery,
+        at address: AdminAddress
+    ) async throws -> HeldAnswer {
+        guard let endpoint = address.listenAddress.socketAddress else {
+            throw Unreachable(description: "the admin address is unusable")
+        }
+        let loop: EventLoop
+        do {
+            loop = try EventLoop(index: 98)
+            try loop.start()
+        } catch {
+            throw Unreachable(description: "the daemon cannot be asked: \(error)")
+        }
+        do {
+            // A task on the loop, for the life of one question.
+            return try await Task(executorPreference: loop) {
+                let connection = try await AdminConnection.open(
+                    route.method,
+                    route.path + query.text,
+                    at: endpoint,
+                    on: loop
+                )
+                return try await HeldAnswer(connection, on: loop)
+            }.value
+        } catch {
+            loop.stop()
+            let reason =
+                switch error {
+                case IOError.denied:
+                    "\(endpoint): \(DeniedAccess.sentence(about: endpoint.unixPath ?? ""))"
+                case is HTTP1Error:
+                    "no daemon answers at \(endpoint): \(error); the server there is not netproxy"
+                default:
+                    """
+                    no daemon answers at \(endpoint): \(error); is it running (netproxy run), with this \
+                    configuration?
+                    """
+                }
+            throw Unreachable(description: reason)
+        }
+    }
+}
+
+/// An answer of the daemon whose connection stays open until it is closed.
+package final class HeldAnswer: Sendable {
+    /// The whole answer, or the first line of one that has no end.
+    package let answer: AdminClient.Answer
+    private let connection: LoopBound<AdminConnection>
+
+    init(_ connection: AdminConnection, on loop: EventLoop) async throws {
+        var bytes: [UInt8] = []
+        do {
+            // Of an endless answer, the first line; other answers are read to their end.
+            while let piece = try await connection.next() {
+                bytes += piece
+                if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }
+            }
+        } catch {
+            connection.close()
+            throw error
+        }
+        answer = AdminClient.Answer(
+            status: connection.status,
+            text: String(decoding: bytes, as: UTF8.self)
+        )
+        self.connection = LoopBound(connection, on: loop)
+    }
+
+    /// Ends the connection.
+    package func close() {
+        let connection = connection
+        connection.loop.submit { connection.value.close() }
+        connection.loop.stop()
+    }
+}

@@ -1,0 +1,66 @@
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+
+/// The lines of the log that an admin request asks for.
+struct AdminLogQuery: Sendable {
+    /// The most remembered lines that one request may ask for.
+    static let mostLines = 1000
+
+    /// Their channels, `netproxy` for the daemon's own log; all if empty.
+    let channels: [String]
+    /// The conditions, all of which a line must satisfy.
+    let filter: [WhereExpression]
+    /// How many of the remembered exchanges are wanted.
+    let last: Int
+
+    /// Reads the parameters `channel`, `where` and `last`.
+    ///
+    /// - Parameters:
+    ///   - query: the query of the request.
+    ///   - present: the channels that there are.
+    ///   - standard: how many remembered exchanges are wanted without `last`.
+    /// - Throws: `AdminRefusal`, which says what was expected.
+    init(_ query: AdminQuery, present: [String], last standard: Int = 0) throws(AdminRefusal) {
+        if let name = query.unknownName(among: ["channel", "where", "last"]) {
+            throw AdminRefusal(
+                status: 400,
+                detail: "expected channel=NAME, where=EXPRESSION or last=NUMBER, found '\(name)'"
+            )
+        }
+        channels = query["channel"]
+        for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
+            throw AdminRefusal(
+                status: 404,
+                detail: UnknownChannel(name: channel, present: present).description
+            )
+        }
+        var filter: [WhereExpression] = []
+        for text in query["where"] {
+            do throws(WhereExpression.Invalid) {
+                filter.append(try WhereExpression(text))
+            } catch {
+                throw AdminRefusal(status: 400, detail: "where=\(text): \(error.description)")
+            }
+        }
+        self.filter = filter
+        guard let text = query["last"].last else {
+            last = standard
+            return
+        }
+        guard let count = Int(text), (0...AdminLogQuery.mostLines).contains(count) else {
+            throw AdminRefusal(
+                status: 400,
+                detail:
+                    "last: expected a number from 0 to \(AdminLogQuery.mostLines), found '\(text)'"
+            )
+        }
+        last = count
+    }
+
+    /// Whether a line is one of them.
+    func includes(_ line: LogLine) -> Bool {
+        let channel = line["channel"]?.text ?? LogDirectory.ownLog
+        return (channels.isEmpty || channels.contains(channel))
+            && filter.allSatisfy { $0.matches(line) }
+    }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+package import NetproxyConfig
+import NetproxyEventIO
+import NetproxyRequestLog
+import NetproxySystem
+
+/// What is recorded of who uses a secret or changes something (contract section 10): one line each in
+/// the daemon's own log.
+package enum Audit: String, Sendable, CaseIterable {
+    case lend, end, reveal, refresh, login, logout, reload
+
+    private var message: String {
+        switch self {
+        case .lend: "a key was lent"
+        case .end: "a lent key ended"
+        case .reveal: "a token was revealed"
+        case .refresh: "a renewal of the token was requested"
+        case .login: "someone signed in"
+        case .logout: "the tokens were removed"
+        case .reload: "a reload was requested"
+        }
+    }
+
+    /// Makes the line.
+    ///
+    /// - Parameters:
+    ///   - channels: what it concerns; none for all of them.
+    ///   - peer: who; `nil` for a signal, whose sender is not known.
+    ///   - key: the id of the lent key.
+    ///   - failure: why it did not succeed.
+    /// - Returns: the line.
+    func record(
+        of channels: some Sequence<String> = [],
+        by peer: SocketPeer?,
+        key: String? = nil,
+        failure: String? = nil
+    ) -> EventRecord {
+        var facts: [(name: String, value: EventRecord.Value)] = [("action", .text(rawValue))]
+        let names = channels.sorted().joined(separator: ", ")
+        if !names.isEmpty { facts.append(("channel", .text(names))) }
+        facts.append(("client", .text(peer?.address ?? "signal")))
+        if let process = peer?.process {
+            facts.append(("client_uid", .number(Int(process.userID))))
+            if let id = process.processID { facts.append(("client_pid", .number(Int(id)))) }
+        }
+        if let key { facts.append(("client_key", .text(key))) }
+        if let failure { facts.append(("detail", .text(failure))) }
+        return EventRecord(
+            time: .now,
+            level: failure == nil ? .info : .warning,
+            event: .audit,
+            message: message,
+            facts: facts
+        )
+    }
+}
+
+extension Audit {
+    /// How long a disk may take before a command goes on.
+    private static let patience = Duration.seconds(2)
+
+    /// Writes the line of what this process itself does, as a command without a daemon.
+    ///
+    /// A log that goes to the daemon's standard output cannot be written from outside.
+    ///
+    /// - Parameters:
+    ///   - channel: what it concerns.
+    ///   - settings: where the log is.
+    ///   - report: gets a line if it cannot be written.
+    package func recordHere(
+        of channel: String,
+        in settings: LogSettings,
+        report: @escaping OperatorReport
+    ) async {
+        guard settings.output != .stdout else { return }
+        // The daemon alone rotates.
+        var settings = settings
+        settings.rotate = nil
+        let peer = SocketPeer(address: "command", process: .own)
+        do {
+            let logs = try ChannelLogs(settings, report: report)
+            logs.log(LogLabels()).write(record(of: [channel], by: peer))
+            await logs.finish(within: Audit.patience)
+        } catch {
+            report("no audit line was written: \(error)")
+        }
+    }
+}
+
+extension PeerProcess {
+    fileprivate static var own: PeerProcess {
+        PeerProcess(
+            userID: FileTrust.user,
+            processID: ProcessInfo.processInfo.processIdentifier
+        )
+    }
+}

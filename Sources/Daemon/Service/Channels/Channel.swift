@@ -1,0 +1,175 @@
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+import OriginTransport
+
+/// A channel on one loop: its chain, its pool, its log buffer.
+///
+/// Not `Sendable`.
+final class Channel {
+    let shared: ChannelShared
+    let log: LogBuffer
+    /// What it did on this loop.
+    let tally: ChannelTally
+    /// Fields that the channel's rules name and the table of known fields does not, at most 64.
+    private let ruleFields: [HTTPFieldName]
+    private let loop: EventLoop
+    /// One for each upstream.
+    private let pools: [OriginPool]
+    /// The interceptors and, after them, the upstream.
+    let chain: RequestChain
+    /// Whether the proxy names itself in `Via`.
+    private(set) var announcesProxy = false
+    /// Whether that may be decided otherwise for a request that a netproxy has sent before.
+    let detectsCircles: Bool
+
+    init(
+        _ shared: ChannelShared,
+        on loop: EventLoop,
+        loops: Int,
+        tally: ChannelTally = ChannelTally()
+    ) {
+        self.shared = shared
+        self.tally = tally
+        self.loop = loop
+        detectsCircles = shared.configuration.headers.via == .auto
+        let log = LogBuffer(shared.log)
+        self.log = log
+        ruleFields = Array(shared.configuration.editedFields.rare.prefix(64))
+        if let samples = shared.samples {
+            pools = []
+            chain = shared.stack.chain(to: samples.timed(by: SystemClock()))
+            return
+        }
+        let routes = shared.upstreams.map { origin, basePath in
+            let pool = OriginPool(
+                origin,
+                options: shared.options(forLoop: loop.index, of: loops),
+                tls: origin.scheme == .https ? shared.tls : nil,
+                on: loop,
+                serving: .connections
+            )
+            pool.onUnpinnedPeer = { Channel.warnUnpinned(origin, log) }
+            return (pool, UpstreamRoute(pool, basePath: basePath))
+        }
+        pools = routes.map(\.0)
+        let transport: any HTTPTransport =
+            routes.count == 1
+            ? LoopTransport(routes[0].0)
+            : FailoverTransport(routes.map(\.1), shared.rests, on: loop)
+        chain = shared.stack.chain(to: transport)
+    }
+
+    var name: String { shared.name }
+    var origin: Origin { shared.origin }
+    var access: AccessPolicy { shared.access }
+    var idleTimeout: Duration? { shared.idleTimeout }
+    var totalTimeout: Duration? { shared.totalTimeout }
+    var credentialFields: [HTTPFieldName] { shared.credentialFields }
+    var trace: ChannelConfiguration.Trace { shared.trace }
+    var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
+    var logsHeaders: Bool { !shared.loggedHeaders.isEmpty }
+
+    /// Returns which of the channel's rare fields a request has, one bit each.
+    func rareFields(in headers: HTTPHeaders) -> UInt64 {
+        guard !ruleFields.isEmpty else { return 0 }
+        var bits: UInt64 = 0
+        for (index, name) in ruleFields.enumerated() where headers.contains(like: name) {
+            bits |= 1 << UInt64(index)
+        }
+        return bits
+    }
+
+    /// Decides whether the proxy names itself, now that it listens at these addresses.
+    func decideOnVia(_ addresses: ListenAddresses) {
+        announcesProxy =
+            switch shared.configuration.headers.via {
+            case .on: true
+            case .off: false
+            case .auto:
+                shared.destinations.contains {
+                    addresses.mayReceive(requestsTo: $0.host, $0.port)
+                }
+            }
+    }
+
+    /// Asks the name servers again where the upstreams are.
+    func followNames() {
+        for pool in pools { pool.followNames() }
+    }
+
+    /// Connections of this loop to the upstream.
+    var poolCounts: DaemonStatus.Pool {
+        pools.reduce(into: DaemonStatus.Pool()) { sum, pool in
+            let (open, idle, queued) = pool.counts
+            sum = sum + DaemonStatus.Pool(open: open, idle: idle, queued: queued)
+        }
+    }
+
+    private static func warnUnpinned(_ origin: Origin, _ log: LogBuffer) {
+        log.write(
+            EventRecord(
+                time: .now,
+                level: .warning,
+                event: .pool,
+                message: "no certificate of the upstream's chain has a pinned key",
+                facts: [("upstream", .text(origin.authority))]
+            ),
+            now: .now
+        )
+    }
+
+    /// Sends a request through the interceptors to the upstream, for at most the time given.
+    func send(
+        _ request: consuming Request,
+        within time: Duration,
+        context: inout RequestContext
+    ) async throws -> Response {
+        context.setDeadline(
+            ContinuousClock.now + time,
+            by: TimeSetting("timeouts.total", time)
+        )
+        return try await chain.send(request, context: &context)
+    }
+
+    /// Refuses TRACE, and TRACK, which is Microsoft's name for it, where the channel adds secrets: the
+    /// response would show them to the client (RFC 9110 §9.3.8), also that of the last recipient.
+    ///
+    /// Some servers do not care about case, and some take the method from elsewhere.
+    ///
+    /// - Throws: `http_request_denied` with 403.
+    func checkTrace(_ head: RequestHead, target: String) throws(NetworkError) {
+        guard shared.sendsSecrets else { return }
+        let method = head.method
+        // The length first: it spares almost every request the comparison of texts.
+        let name: String? =
+            if method.rawValue.utf8.count == 5, MethodOverride.isTrace(method.rawValue) {
+                method.rawValue
+            } else {
+                MethodOverride.askingForTrace(in: head.headers, target)
+                    .map { "TRACE, which \($0) asks for," }
+            }
+        guard let name else { return }
+        throw NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            detail: "\(name) would show the channel's credential",
+            status: 403
+        )
+    }
+
+    /// Retires the channel when its configuration is no longer in force: exchanges may end, then its
+    /// connections close.
+    func retire() {
+        for pool in pools { pool.close() }
+        log.flush(now: .now)
+    }
+}
+
+extension EditedFields {
+    /// Those that are not known fields: whether a request has them is noted one by one.
+    var rare: [HTTPFieldName] { all.filter { $0.known == nil } }
+}

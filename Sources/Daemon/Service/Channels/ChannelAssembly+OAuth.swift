@@ -1,0 +1,269 @@
+import NetproxyAWSSigning
+import NetproxyBytes
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+import OAuth
+import OriginTransport
+
+extension ChannelAssembly {
+    /// Returns what supplies the credentials of a channel; those of `known` are used again if they were
+    /// made of the same.
+    ///
+    /// - Throws: an error that names the credential and the key, for a secret that cannot be read or that
+    ///   no field may hold.
+    func accounts(
+        of channel: ChannelConfiguration,
+        _ inputs: ChannelInputs,
+        among known: inout [ChannelAccount],
+        log: ChannelLog
+    ) async throws -> [ChannelAccount] {
+        var accounts: [ChannelAccount] = []
+        for credential in channel.credentials {
+            let part = inputs.part(of: credential)
+            // A signature depends on the channel, too, and has nothing to share but its key.
+            let tokenRegion = credential.aws?.tokenRegion(for: channel.upstreams.first?.origin)
+            if !credential.signsRequests,
+                let shared = known.first(where: {
+                    $0.identity != nil && $0.credential == credential && $0.inputs == part
+                        && $0.tokenRegion == tokenRegion
+                })
+            {
+                accounts.append(shared.signing(for: channel))
+                continue
+            }
+            let log = credential.identity == nil ? log : ownLog
+            guard let authorizer = try await authorizer(credential, part, of: channel, log)
+            else { continue }
+            let account = ChannelAccount(
+                credential: credential,
+                inputs: part,
+                authorizer: authorizer,
+                tokenRegion: tokenRegion
+            )
+            known.append(account)
+            accounts.append(account)
+        }
+        return accounts
+    }
+
+    /// Returns what supplies a credential to a channel; `nil` without one.
+    private func authorizer(
+        _ credential: CredentialConfiguration,
+        _ inputs: ChannelInputs,
+        of channel: ChannelConfiguration,
+        _ log: ChannelLog
+    ) async throws -> (any Authorizing)? {
+        switch credential.authentication {
+        case .none: return nil
+        case .exec(let command):
+            return HelperAuthorizer(
+                HelperTokens(
+                    for: credential.owner,
+                    command: command,
+                    environment: environment,
+                    report: report
+                ),
+                onEvent: events(of: credential.owner, log)
+            )
+        case .oauth(let settings):
+            return try await oauth(settings, of: credential, at: inputs.pinned, log: log)
+        case .aws(let settings):
+            return try await aws(settings, of: credential, for: channel, log: log)
+        case .hmac(let settings):
+            let place = channel.credentialPlace ?? .header(.authorization)
+            let rules = RequestSignature.Rules(settings, place, channel)
+            return try await fixed("hmac", settings.key, of: credential) {
+                key throws(NetworkError) in
+                let signature = try RequestSignature(rules, key: key)
+                return StaticAuthorizer(signing: signature, named: place.fieldName, key: key)
+            }
+        case .jwt(let settings):
+            let tokens = try await SignedTokens(settings, of: credential, secrets, report)
+            return HelperAuthorizer(
+                tokens,
+                kind: "jwt",
+                serverClock: tokens.serverClock,
+                onEvent: events(of: credential.owner, log)
+            )
+        case .bearer(let reference):
+            return try await fixed("bearer", reference, of: credential) {
+                token throws(NetworkError) in
+                try StaticAuthorizer.bearer(token)
+            }
+        case .basic(let username, let reference):
+            return try await fixed("basic", reference, of: credential) {
+                password throws(NetworkError) in
+                try StaticAuthorizer.basic(username: username, password: password)
+            }
+        case .header(let name, let reference):
+            guard let field = HTTPFieldName(name) else {
+                throw IOError.system(
+                    "\(credential.owner): \(credential.owner.key("header.name")) is not a valid field "
+                        + "name"
+                )
+            }
+            return try await fixed("header", reference, of: credential) {
+                value throws(NetworkError) in
+                try StaticAuthorizer.header(field, value)
+            }
+        }
+    }
+
+    /// Returns an authorizer for a fixed credential; one that can be replaced while the daemon runs is
+    /// read again after a 401.
+    private func fixed(
+        _ key: String,
+        _ reference: SecretReference,
+        of credential: CredentialConfiguration,
+        _ make: @escaping @Sendable (Secret) throws(NetworkError) -> StaticAuthorizer
+    ) async throws -> any Authorizing {
+        let place = "\(credential.owner): \(credential.owner.key(key))"
+        let secret = try await secrets.secret(reference)
+        let first: StaticAuthorizer
+        do throws(NetworkError) {
+            first = try make(secret)
+        } catch {
+            throw IOError.system("\(place): \(error.detail)")
+        }
+        return rotating(first, from: [reference], at: place) { [resolver = secrets.resolver] in
+            let bytes = try await resolver.resolve(reference)
+            return try make(Secret(String(decoding: bytes, as: UTF8.self)))
+        }
+    }
+
+    /// Returns an authorizer for a fixed credential that is made of some secrets; it is read again after a
+    /// refusal, if one of them can be replaced while the daemon runs.
+    private func rotating(
+        _ first: StaticAuthorizer,
+        from references: [SecretReference],
+        at place: String,
+        read: @escaping @Sendable () async throws -> StaticAuthorizer
+    ) -> any Authorizing {
+        let sources = references.filter { $0.isFile || $0.isProgram }
+        guard !sources.isEmpty else { return first }
+        let names = sources.map(\.description).joined(separator: ", ")
+        let copied = sources.first { if case .credential = $0 { true } else { false } }
+        let (report, seldom) = (report, RateLimitedReport(report))
+        return RotatingAuthorizer(
+            first,
+            effort: sources.contains(where: \.isProgram) ? .program : .file,
+            read: read,
+            onChange: {
+                report("\(place): the API rejected it; using the new value from \(names)")
+            },
+            onNoChange: {
+                guard let copied else { return }
+                // systemd copies credentials when it starts the service; a reload does not.
+                seldom(
+                    "\(place): the API rejected it, and \(copied) is unchanged: after changing its "
+                        + "source (LoadCredential=), restart the service"
+                )
+            },
+            onFault: { error in
+                let words = (error as? NetworkError)?.detail ?? "\(error)"
+                seldom("\(place): the API rejected it, and there is no new value: \(words)")
+            }
+        )
+    }
+
+    private func oauth(
+        _ settings: OAuthSettings,
+        of credential: CredentialConfiguration,
+        at pinned: PinnedServer?,
+        log: ChannelLog
+    ) async throws -> OAuthManager {
+        let client: OAuthClient
+        do {
+            client = try await oauthClients.client(settings, of: credential, at: pinned)
+        } catch let error as IOError {
+            throw IOError.system("\(credential.owner): \(error)")
+        }
+        return OAuthManager(
+            service: client.service,
+            tokenStore: client.store,
+            configuration: client.configuration,
+            onEvent: events(of: credential.owner, log)
+        )
+    }
+
+    private func aws(
+        _ settings: AWSSettings,
+        of credential: CredentialConfiguration,
+        for channel: ChannelConfiguration,
+        log: ChannelLog
+    ) async throws -> AWSAuthorizer {
+        let options = settings.signingOptions(for: channel)
+        do {
+            let assembly = AWSAssembly(
+                secrets: secrets,
+                environment: environment,
+                report: report,
+                transport: try oauthClients.transport(trustedBy: credential.tls),
+                owner: credential.owner
+            )
+            if settings.role == nil, case .keys(let keys) = settings.source {
+                // Not the engine's: it pauses after a refusal, and keys may be replaced at any time.
+                let base = rotating(
+                    try await assembly.first(keys).held(),
+                    from: settings.secretReferences,
+                    at: "\(credential.owner): \(credential.owner.key("aws"))"
+                ) { try await assembly.current(keys).held() }
+                return AWSAuthorizer(base, options)
+            }
+            let source = try await assembly.source(settings, in: options.scope.region)
+            return AWSAuthorizer(
+                AWSAuthorizer.manager(of: source, onEvent: events(of: credential.owner, log)),
+                options
+            )
+        } catch {
+            throw IOError.system("\(credential.owner): \(error)")
+        }
+    }
+
+    /// Reports a refresh token that two credentials begin with, unless both were there before: a server that
+    /// rotates it takes the second use for theft and ends both sessions (RFC 9700 §4.14.2).
+    func reportSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
+        func seeds(_ channels: [ChannelShared]) -> [CredentialConfiguration.Owner: Secret] {
+            channels.flatMap(\.accounts).reduce(into: [:]) { $0[$1.credential.owner] = $1.seed }
+        }
+        let known = seeds(present)
+        let all = seeds(channels).sorted { $0.key.description < $1.key.description }
+        for (index, one) in all.enumerated() {
+            guard let other = all[..<index].first(where: { $0.value == one.value }),
+                known[one.key] != one.value || known[other.key] != other.value
+            else { continue }
+            report(
+                "\(other.key) and \(one.key): the same refresh_token; a server that rotates it ends both "
+                    + "sessions: make it an identity, or give each its own"
+            )
+        }
+    }
+
+    private func events(
+        of owner: CredentialConfiguration.Owner,
+        _ log: ChannelLog
+    ) -> @Sendable (OAuthEvent) -> Void {
+        { [report, followSignIn, tokenRequests] event in
+            tokenRequests.count(event, of: owner.name)
+            if case .signedInElsewhere = event { followSignIn(owner.name) }
+            if var record = event.record {
+                if case .identity(let name) = owner { record.add("identity", .text(name)) }
+                log.write(record)
+            }
+            if let line = event.line { report("\(owner): \(line)") }
+        }
+    }
+}
+
+extension ChannelAccount {
+    /// The configured refresh token that it begins with.
+    fileprivate var seed: Secret? {
+        guard let settings = credential.oauth, settings.grant == .refreshToken,
+            let reference = settings.refreshToken
+        else { return nil }
+        return inputs.secrets[reference]
+    }
+}

@@ -1,0 +1,145 @@
+import FoundationEssentials
+import NetproxyConfig
+import NetworkCore
+import OAuth
+
+/// The secrets and files that a channel is made of, beside its configuration: when one of them
+/// changes, a reload makes the channel again.
+struct ChannelInputs: Sendable, Equatable {
+    var secrets: [SecretReference: Secret] = [:]
+    /// Keys of several lines.
+    var documents: [SecretReference: Secret] = [:]
+    /// The contents by path; `nil` for a file that cannot be read, which is reported where it is used.
+    var files: [String: Data?]
+    /// The authorization server that was found by the upstream's URL and trusted.
+    var pinned: PinnedServer?
+    /// The resource of a stored sign-in that is not the channel's.
+    var otherResource: String?
+
+    init(files: [String]) {
+        self.files = Dictionary(
+            files.map { ($0, FileManager.default.contents(atPath: $0)) }
+        ) { first, _ in first }
+    }
+
+    /// Takes note of the server of the last sign-in.
+    mutating func note(_ server: PinnedServer?, of channel: ChannelConfiguration) {
+        pinned = server?.isOf(channel) == true ? server : nil
+        otherResource = pinned == nil ? server?.resource : nil
+    }
+}
+
+extension ChannelInputs {
+    /// Those of them that a credential is made of.
+    func part(of credential: CredentialConfiguration) -> ChannelInputs {
+        var part = ChannelInputs(files: [])
+        for reference in credential.secretReferences {
+            part.secrets[reference] = secrets[reference]
+        }
+        for reference in credential.documentReferences {
+            part.documents[reference] = documents[reference]
+        }
+        for path in credential.files { part.files[path] = files[path] }
+        part.pinned = pinned
+        part.otherResource = otherResource
+        return part
+    }
+
+    /// The secrets and files that have another content here; one that is new is a change of the
+    /// configuration.
+    func changes(from earlier: ChannelInputs) -> (secrets: Set<SecretReference>, files: Set<String>)
+    {
+        let references = secrets.merging(documents) { secret, _ in secret }
+        let earlierReferences = earlier.secrets.merging(earlier.documents) { secret, _ in secret }
+        let changed = references.filter { reference, secret in
+            earlierReferences[reference].map { $0 != secret } ?? false
+        }
+        let changedFiles = files.filter { path, contents in
+            earlier.files[path].map { $0 != contents } ?? false
+        }
+        return (Set(changed.keys), Set(changedFiles.keys))
+    }
+}
+
+extension ChannelInputs {
+    /// What is needed before a sign-in counts, and why if another one is stored.
+    func advice(_ signIn: String) -> String {
+        guard let otherResource else { return signIn }
+        return "the stored sign-in is for another resource, \(otherResource): \(signIn)"
+    }
+}
+
+extension Mention.Resource {
+    /// Whether it is one of these secrets or files.
+    func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
+        switch self {
+        case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
+            secrets.contains(reference)
+        case .authorities(let path), .certificates(let path), .sample(let path):
+            files.contains(path)
+        case .clientCertificate, .directory, .journal, .containerAgent: false
+        }
+    }
+}
+
+extension ChannelConfiguration {
+    /// The secrets that the channel names, those of its identities included.
+    var secretReferences: [SecretReference] {
+        let own = [access.key, proxy?.login?.password] + headers.secrets.map(\.value)
+        return own.compactMap { $0 } + credentials.flatMap(\.secretReferences)
+    }
+
+    /// The keys of several lines that the channel names.
+    var documentReferences: [SecretReference] { credentials.flatMap(\.documentReferences) }
+
+    /// The files that the channel is made of.
+    var files: [String] {
+        tls.files + credentials.flatMap(\.files)
+            + (stub ?? []).compactMap { answer in
+                if case .file(let path) = answer.content { path } else { nil }
+            }
+    }
+}
+
+extension CredentialConfiguration {
+    /// The secrets that the credential names.
+    var secretReferences: [SecretReference] {
+        switch authentication {
+        case .none, .exec, .jwt: return []
+        case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
+            return [reference]
+        case .aws(let settings): return settings.secretReferences
+        case .hmac(let settings): return [settings.key]
+        case .oauth(let settings):
+            var references = [settings.clientSecret, settings.proxy?.login?.password]
+            for case .secret(let field) in settings.tokenFields { references.append(field.value) }
+            if settings.grant == .refreshToken { references.append(settings.refreshToken) }
+            return references.compactMap { $0 }
+        }
+    }
+
+    /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
+    /// read for each request.
+    var documentReferences: [SecretReference] {
+        if case .jwt(let settings) = authentication { return [settings.key] }
+        guard let settings = oauth else { return [] }
+        var references = [settings.clientKey?.key, settings.proofKey]
+        switch settings.assertion?.signer {
+        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
+        case nil: break
+        }
+        return references.compactMap { $0 }
+    }
+
+    /// The files that the credential's own TLS is made of.
+    var files: [String] { tls.files }
+}
+
+extension UpstreamTLS {
+    /// The files that the channel's TLS is made of.
+    var files: [String] {
+        [authorities, clientCertificate?.certificate, clientCertificate?.key].compactMap { $0 }
+    }
+}

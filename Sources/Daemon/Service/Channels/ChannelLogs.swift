@@ -1,0 +1,223 @@
+import FoundationEssentials
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyRequestLog
+import NetproxySystem
+import NetworkCore
+import Synchronization
+
+/// The logs of the channels and of the daemon itself: one stream of lines for each file, for as
+/// long as the daemon runs.
+///
+/// A channel that a reload makes again continues the stream of the one before it: two streams would
+/// rotate the same file, and the older one would keep removed files open.
+///
+/// One thread writes all of them: a disk that hangs must hold up no loop.
+final class ChannelLogs: Sendable {
+    private struct State {
+        var settings: LogSettings
+        /// By the name of the file.
+        var sinks: [String: LogSink] = [:]
+    }
+
+    /// Every line of every log, as it is written.
+    let feed = LogFeed()
+    /// One for all channels, so that their lines never mix; `nil` if the log goes to files.
+    private let stream: LogSink?
+    private let writer: LogWriter
+    private let state: Mutex<State>
+    private let report: OperatorReport
+    /// One for all channels: a full disk is a problem of each of them.
+    private let losses: RateLimitedReport
+
+    /// - Throws: if the directory cannot be made, no journal is listening, or no descriptors are left.
+    init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
+        self.report = report
+        losses = RateLimitedReport(report)
+        if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
+        do {
+            writer = try LogWriter()
+        } catch {
+            throw IOError.system(
+                "log: \(error); raise the limit of open files (LimitNOFILE=, ulimit -n)"
+            )
+        }
+        stream = try ChannelLogs.stream(settings, writer)
+        state = Mutex(State(settings: settings))
+    }
+
+    deinit {
+        writer.end()
+    }
+
+    /// The log of a channel, or the daemon's own.
+    ///
+    /// A stream that exists already keeps its first labels for its own notices.
+    func log(_ labels: LogLabels) -> ChannelLog {
+        let name = labels.channel ?? LogDirectory.ownLog
+        return state.withLock { state in
+            let format = state.settings.lineFormat
+            let sink =
+                stream ?? state.sinks[name]
+                ?? LogSink(
+                    labels: labels,
+                    to: ChannelLogs.file(named: name, state.settings),
+                    format: format,
+                    writer: writer,
+                    onLoss: { [weak self] in self?.reportLoss(of: name, $0) }
+                )
+            if stream == nil { state.sinks[name] = sink }
+            sink.revive()
+            return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
+        }
+    }
+
+    private func reportLoss(of name: String, _ error: FileError) {
+        let directory = state.withLock { $0.settings.output == .file ? $0.settings.directory : nil }
+        let place = directory.map { LogDirectory.path(of: name, in: $0) } ?? "\(name).log"
+        losses("\(place): \(error); its lines are lost until it can be written")
+    }
+
+    /// Makes the directory if it is missing, and continues in other files, or with another rotation,
+    /// if that is wanted.
+    ///
+    /// - Throws: if the directory cannot be made.
+    func move(to wanted: LogSettings) async throws {
+        let present = state.withLock { $0.settings }
+        guard present.output == .file else { return }
+        var next = present
+        next.directory = wanted.directory
+        next.rotate = wanted.rotate
+        let isMissing = try await ChannelLogs.makeMissingDirectory(next.directory)
+        // Files of a directory that was removed are open, and lead nowhere.
+        guard next != present else { return isMissing ? reopenFiles() : () }
+        let sinks = state.withLock { [next] state in
+            state.settings = next
+            return state.sinks
+        }
+        for (name, sink) in sinks {
+            sink.redirect { [next] in ChannelLogs.file(named: name, next) }
+        }
+    }
+
+    /// Opens the files again, and makes their directory if it was removed.
+    func reopen() async {
+        let settings = state.withLock { $0.settings }
+        if settings.output == .file {
+            do {
+                _ = try await ChannelLogs.makeMissingDirectory(settings.directory)
+            } catch {
+                report("\(error)")
+            }
+        }
+        reopenFiles()
+    }
+
+    private func reopenFiles() {
+        for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
+    }
+
+    /// Completes the files after the last line, and returns when everything is written, or when the
+    /// disk has taken too long.
+    func finish(within limit: Duration) async {
+        for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
+            sink.finish(at: .now, now: .now)
+        }
+        guard await !writer.flush(within: limit) else { return }
+        report("the last lines of the request log are lost: the disk does not answer")
+    }
+
+    /// Closes the files of all channels except these; an exchange that ends later opens its file again.
+    func close(except channels: some Sequence<String>) {
+        let kept = Set(channels).union([LogDirectory.ownLog])
+        for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
+            sink.retire()
+        }
+    }
+
+    /// Lines that could not be written since the start.
+    var droppedLines: Int {
+        if let stream { return stream.counters.dropped }
+        return state.withLock { $0.sinks }.values.reduce(0) { $0 + $1.counters.dropped }
+    }
+
+    private static func file(named name: String, _ settings: LogSettings) -> RotatingFile {
+        let limits = settings.rotate.map {
+            RotatingFile.Limits(size: $0.size.bytes, keep: $0.keep)
+        }
+        return RotatingFile(
+            path: LogDirectory.path(of: name, in: settings.directory),
+            limits: limits ?? RotatingFile.Limits(size: .max, keep: 0)
+        )
+    }
+
+    private static func stream(_ settings: LogSettings, _ writer: LogWriter) throws -> LogSink? {
+        switch settings.output {
+        case .file: return nil
+        case .stdout:
+            return LogSink(
+                labels: LogLabels(),
+                to: StandardOutputDestination(),
+                format: settings.lineFormat,
+                writer: writer
+            )
+        case .journal:
+            let path = LogSettings.journalPath
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw IOError.system(
+                    """
+                    log.output: nothing is listening at \(path): is systemd-journald running? \
+                    Otherwise use file or stdout
+                    """
+                )
+            }
+            let journal = try JournalDestination(path: path, format: settings.messageFormat)
+            return LogSink(labels: LogLabels(), to: journal, writer: writer)
+        }
+    }
+
+    /// Makes the directory on a thread that may wait; returns whether it was missing.
+    private static func makeMissingDirectory(_ path: String) async throws -> Bool {
+        try await OffLoop.run {
+            guard try FileSystem.status(path) == nil else { return false }
+            try makeDirectory(path)
+            return true
+        }
+    }
+
+    private static func makeDirectory(_ path: String) throws {
+        do {
+            try LogDirectory.create(path)
+        } catch {
+            throw IOError.system("log.directory: \(error)")
+        }
+    }
+}
+
+extension LogSettings {
+    /// The format that the configuration names.
+    fileprivate var messageFormat: LogFormat {
+        switch format {
+        case .json: .json
+        case .logfmt: .logfmt
+        case .ecs: .ecs
+        case .clf: .clf
+        }
+    }
+
+    /// The format of the lines that loops hand over: the journal parses them, and formats its messages
+    /// itself.
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
+}
+
+extension QueryMode {
+    /// As the configuration has it.
+    init(_ query: ChannelConfiguration.LogOptions.Query) {
+        self =
+            switch query {
+            case .keys: .keys
+            case .full: .full
+            case .off: .off
+            }
+    }
+}

@@ -1,0 +1,161 @@
+import NetproxyConfig
+import NetworkCore
+import OAuth
+
+/// The channels in force, and the token managers that earlier channels have left.
+struct ChannelSet: Sendable {
+    /// In the order of the configuration.
+    private(set) var channels: [ChannelShared] = []
+    private var retiring: [RetiringOAuthManager] = []
+
+    var names: [String] { channels.map(\.name) }
+
+    /// The channel with a name.
+    subscript(name: String) -> ChannelShared? {
+        channels.first { $0.name == name }
+    }
+
+    /// The credentials with an engine, each once.
+    private var engines: [Engine] { Engine.all(of: channels) }
+
+    /// The token managers in force, each once.
+    var managers: [OAuthManager] { engines.map(\.manager) }
+
+    /// The token managers of an identity, one for each set of scopes that channels ask for, or those that
+    /// a channel uses.
+    func managers(of name: String) -> [OAuthManager] {
+        let shared = engines.filter { $0.owner == .identity(name) }.map(\.manager)
+        guard shared.isEmpty else { return shared }
+        return self[name].map { Engine.all(of: [$0]).map(\.manager) } ?? []
+    }
+
+    /// The same, with all others that depend on the same sign-in.
+    func managersOfSignIn(of name: String) -> [OAuthManager] {
+        let used = managers(of: name)
+        let owners = engines.filter { engine in used.contains { $0 === engine.manager } }.map(
+            \.owner
+        )
+        return engines.filter { owners.contains($0.owner) }.map(\.manager)
+    }
+
+    // MARK: - Replacing
+
+    /// Returns the set after a reload, and the new token managers, which are to be started.
+    ///
+    /// Each of them has taken over from the one before it. Call it only once nothing can fail: a reload that is refused must leave the tokens alone.
+    func replaced(
+        with next: [ChannelShared]
+    ) async -> (set: ChannelSet, started: [OAuthManager]) {
+        let present = engines
+        let wanted = Engine.all(of: next)
+        // One that stays in force keeps what it could not write.
+        var leaving = present.filter { old in !wanted.contains { $0.manager === old.manager } }
+        var managers: [OAuthManager] = []
+        for new in wanted where !present.contains(where: { $0.manager === new.manager }) {
+            guard new.isStarted else { continue }
+            if let other = predecessor(of: new.manager, of: new.owner, among: leaving) {
+                leaving.removeAll { $0.manager === other }
+                await new.manager.takeOver(from: other)
+            }
+            managers.append(new.manager)
+        }
+        var set = self
+        set.channels = next
+        set.retiring = await retired(by: wanted)
+        return (set, managers)
+    }
+
+    /// The manager whose tokens a new one goes on with: the present one of that name or, where that has
+    /// the tokens of another account, the last one of this name that had the same tokens and could not
+    /// write them.
+    private func predecessor(
+        of manager: OAuthManager,
+        of owner: CredentialConfiguration.Owner,
+        among leaving: [Engine]
+    ) -> OAuthManager? {
+        let present = leaving.filter { $0.owner.name == owner.name }.map(\.manager)
+        if let same = present.first(where: { $0.hasTokens(of: manager) }) { return same }
+        let earlier = retiring.last {
+            $0.owner.name == owner.name && $0.manager?.hasTokens(of: manager) == true
+        }
+        return earlier?.manager ?? present.first
+    }
+
+    /// The managers that the next channels do not use: a renewal may be under way, and tokens that
+    /// could not be written exist nowhere else.
+    private func retired(
+        by next: [Engine]
+    ) async -> [RetiringOAuthManager] {
+        var kept = retiring
+        for old in engines where !next.contains(where: { $0.manager === old.manager }) {
+            kept.append(RetiringOAuthManager(old.manager, of: old.owner))
+        }
+        for index in kept.indices { await kept[index].releaseIfSaved() }
+        return kept.filter { $0.manager != nil }
+    }
+
+    // MARK: - Ending
+
+    /// Waits for renewals under way, so that no rotated refresh token is lost.
+    ///
+    /// - Returns: the channels and identities whose newest refresh token could not be stored by then.
+    func finishRenewals(
+        until end: ContinuousClock.Instant
+    ) async -> [CredentialConfiguration.Owner] {
+        let left = retiring.compactMap { retiring in
+            retiring.manager.map { Engine(owner: retiring.owner, manager: $0, isStarted: true) }
+        }
+        return await withTaskGroup(of: CredentialConfiguration.Owner?.self) { group in
+            for engine in engines + left {
+                group.addTask {
+                    await engine.manager.finishRenewal(until: end) ? nil : engine.owner
+                }
+            }
+            return await group.reduce(into: []) { lost, owner in
+                if let owner { lost.append(owner) }
+            }
+        }
+    }
+}
+
+/// The engine of a credential, and whose it is.
+private struct Engine {
+    let owner: CredentialConfiguration.Owner
+    let manager: OAuthManager
+    /// Whether it is started with the daemon; a helper program is run for the first request.
+    let isStarted: Bool
+
+    /// Those of the channels' credentials, each once.
+    static func all(of channels: [ChannelShared]) -> [Engine] {
+        var seen: Set<ObjectIdentifier> = []
+        return channels.flatMap(\.accounts).compactMap { account in
+            guard let manager = account.engine, seen.insert(ObjectIdentifier(manager)).inserted
+            else { return nil }
+            return Engine(
+                owner: account.credential.owner,
+                manager: manager,
+                isStarted: account.authorizer is OAuthManager
+            )
+        }
+    }
+}
+
+/// The token manager of a credential that was removed, or that a reload gave another manager.
+struct RetiringOAuthManager {
+    let owner: CredentialConfiguration.Owner
+    /// `nil` once none of its work is under way any more.
+    private(set) weak var manager: OAuthManager?
+    /// Keeps the manager alive while its tokens are nowhere else: they could not be written yet.
+    private var unsaved: OAuthManager?
+
+    init(_ manager: OAuthManager, of owner: CredentialConfiguration.Owner) {
+        self.owner = owner
+        self.manager = manager
+        unsaved = manager
+    }
+
+    /// Releases the manager if it has nothing to lose.
+    mutating func releaseIfSaved() async {
+        if await unsaved?.isSaved == true { unsaved = nil }
+    }
+}

@@ -1,0 +1,94 @@
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+
+/// The channels of a configuration on one loop.
+///
+/// Not `Sendable`.
+final class ChannelTable {
+    let router: Router
+    let channels: [Channel]
+    /// What no channel claims is logged here.
+    let ownLog: LogBuffer
+    /// The keys that open any of the channels.
+    let keys: KnownKeys
+    /// What no channel claims goes through here, if anywhere.
+    let forward: ForwardProxy
+
+    init(
+        router: Router,
+        channels: [Channel],
+        ownLog: LogBuffer,
+        keys: KnownKeys = KnownKeys([]),
+        forward: ForwardProxy
+    ) {
+        self.router = router
+        self.channels = channels
+        self.ownLog = ownLog
+        self.keys = keys
+        self.forward = forward
+    }
+
+    /// The origin of the page that sends a request, if any channel lists it.
+    func listedOrigin(of headers: HTTPHeaders) -> String? {
+        channels.lazy.compactMap { $0.access.pages.listedOrigin(of: headers) }.first
+    }
+
+    /// Whether the request's host is one that a channel claims.
+    func isChannelHost(_ host: Authority) -> Bool {
+        router.isChannelHost(host.host)
+    }
+}
+
+/// What every loop makes its table of channels of.
+struct ChannelTablePlan: Sendable {
+    let channels: [ChannelShared]
+    /// How many loops share the channels' connections.
+    let loops: Int
+    private let router: Router
+    private let forwarding: ForwardProxy.Settings
+    private let ownLog: ChannelLog
+    private let keys: KnownKeys
+
+    init(
+        _ channels: [ChannelShared],
+        forwarding: ForwardProxy.Settings,
+        ownLog: ChannelLog,
+        loops: Int
+    ) {
+        self.channels = channels
+        self.forwarding = forwarding
+        self.ownLog = ownLog
+        self.loops = loops
+        router = Router(channels.map(\.configuration))
+        keys = KnownKeys(channels.map(\.access))
+    }
+
+    /// Makes the table of a loop; call it on the loop.
+    ///
+    /// - Parameters:
+    ///   - loop: the loop.
+    ///   - present: the table in force; the channels that it shares with the plan are kept.
+    ///   - prepared: channels that were made in advance.
+    /// - Returns: the table.
+    func table(
+        on loop: EventLoop,
+        keeping present: ChannelTable? = nil,
+        prepared: [Channel] = []
+    ) -> ChannelTable {
+        var known: [ObjectIdentifier: Channel] = [:]
+        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.shared)] = channel }
+        for channel in prepared { known[ObjectIdentifier(channel.shared)] = channel }
+        return ChannelTable(
+            router: router,
+            channels: channels.map { shared in
+                known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
+            },
+            ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            keys: keys,
+            forward: present.flatMap { $0.forward.settings == forwarding ? $0.forward : nil }
+                ?? ForwardProxy(forwarding, on: loop)
+        )
+    }
+}

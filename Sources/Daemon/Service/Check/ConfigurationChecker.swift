@@ -1,0 +1,145 @@
+import FoundationEssentials
+package import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetworkCore
+import OAuth
+
+/// Checks the files and secrets that a configuration names, without running any helper program.
+package struct ConfigurationChecker: Sendable {
+    private let resolver: SecretResolver
+    private let credentials: Credentials
+
+    /// What to do with the secrets of `cred:`.
+    package enum Credentials: Sendable {
+        /// They are read like all others.
+        case checked
+        /// They are left out: only the service has them.
+        case unchecked
+    }
+
+    /// Creates a checker.
+    ///
+    /// - Parameters:
+    ///   - resolver: reads the secrets; the checker does not keep them.
+    ///   - credentials: whether those of systemd are read.
+    package init(resolver: SecretResolver, credentials: Credentials = .checked) {
+        self.resolver = resolver
+        self.credentials = credentials
+    }
+
+    /// Adds the problems of its files and secrets to a configuration that was read.
+    ///
+    /// - Parameter loaded: what ``ConfigurationLoader`` returned.
+    /// - Returns: the configuration, or all errors of the text, the files and the secrets.
+    package func check(
+        _ loaded: Result<ProxyConfiguration, ConfigurationErrors>
+    ) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        let draft: ProxyConfiguration
+        var errors: [ConfigurationError] = []
+        switch loaded {
+        case .success(let configuration):
+            draft = configuration
+        case .failure(let failure):
+            guard let readable = failure.draft else { return loaded }
+            draft = readable
+            errors = failure.errors
+        }
+        errors += problems(of: draft)
+        return errors.isEmpty ? loaded : .failure(ConfigurationErrors(errors, draft: draft))
+    }
+
+    /// The problems of the files and secrets, in the order of the file.
+    package func problems(of configuration: ProxyConfiguration) -> [ConfigurationError] {
+        // A file named in the defaults is mentioned once per channel.
+        let errors = Set(configuration.mentions).compactMap { mention in
+            problem(with: mention.resource).map { message in
+                ConfigurationError(
+                    file: configuration.file(at: mention.position),
+                    position: mention.position,
+                    key: mention.key,
+                    message: message
+                )
+            }
+        }
+        return errors.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
+    private func problem(with resource: Mention.Resource) -> String? {
+        switch resource {
+        case .secret(let reference):
+            problem(with: reference, .line) { _ in }
+        case .fieldValue(let reference, let prefix):
+            problem(with: reference, .line) { value throws(SecretError) in
+                guard Grammar.isFieldValue(prefix + value) else {
+                    throw SecretError(
+                        "begins or ends with a space or tab, which no header field may"
+                    )
+                }
+            }
+        case .stateKey(let reference):
+            problem(with: reference, .line) { _ = try TokenSeal(base64: Secret($0)) }
+        case .signingKey(let reference):
+            problem(with: reference, .document) { _ = try SigningKey(pem: Secret($0)) }
+        case .jwtKey(let reference, let algorithm):
+            problem(with: reference, .document) {
+                _ = try SigningKey(jwtKey: Secret($0), id: nil, algorithm)
+            }
+        case .hmacKey(let reference, let encoding):
+            problem(with: reference, .line) { _ = try encoding.bytes(of: Secret($0)) }
+        case .serviceAccount(let reference):
+            problem(with: reference, .document) { _ = try ServiceAccountKey(json: Secret($0)) }
+        case .authorities(let path):
+            FileProblem.notPEM(path) ?? unusable { $0.authorities = path }
+        case .certificates(let path): FileProblem.notPEM(path)
+        case .clientCertificate(let files):
+            // Files that cannot be read are reported at their own keys.
+            FileProblem.notPEM(files.certificate) != nil || FileProblem.notPEM(files.key) != nil
+                ? nil
+                : unusable { ($0.certificate, $0.key) = (files.certificate, files.key) }
+        case .sample(let path): FileProblem.tooLarge(path, limit: SampleAnswer.fileLimit)
+        case .journal(let path):
+            FileManager.default.fileExists(atPath: path)
+                ? nil
+                : "nothing is listening at \(path): is systemd-journald running? "
+                    + "Otherwise use file or stdout"
+        case .directory(let path): FileProblem.notDirectory(path)
+        // The daemon may have another environment: a note, not an error.
+        case .containerAgent: nil
+        }
+    }
+
+    /// Reads a secret and has its content checked; of a helper program, only that it can be run.
+    private func problem(
+        with reference: SecretReference,
+        _ kind: SecretResolver.Kind,
+        _ check: (String) throws -> Void
+    ) -> String? {
+        if case .credential = reference, credentials == .unchecked { return nil }
+        let bytes: [UInt8]
+        do throws(SecretError) {
+            bytes = try resolver.readWithoutHelper(reference, kind)
+        } catch {
+            return error.description
+        }
+        if case .exec = reference { return nil }
+        do {
+            try check(String(decoding: bytes, as: UTF8.self))
+            return nil
+        } catch {
+            return "\(reference): \(error)"
+        }
+    }
+
+    /// The error of the TLS library, the same as at a start.
+    private func unusable(_ demand: (inout TLSContext.Options) -> Void) -> String? {
+        var options = TLSContext.Options()
+        demand(&options)
+        do throws(IOError) {
+            _ = try TLSContext(options)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import FoundationEssentials
+package import NetproxyConfig
+import NetproxySystem
+
+/// Why a file that the configuration names cannot be used, as a sentence for the operator.
+enum FileProblem {
+    /// `cannot read /x: there is no such file`, or another reason; with what to do about missing
+    /// permissions.
+    static func unusable(_ path: String) -> String {
+        let problem = unreadable(path)
+        guard isDenied(path) else { return problem }
+        let remedy =
+            closedDirectory(above: path).map(ReadRemedy.entering) ?? ReadRemedy.reading(path)
+        return remedy.map { "\(problem); fix: \($0)" } ?? problem
+    }
+
+    /// `cannot read /x: there is no such file`, or another reason.
+    static func unreadable(_ path: String) -> String {
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+            // Without access to its directory, a file looks as if it did not exist.
+            if let closed = closedDirectory(above: path) {
+                return "cannot read \(path): \(denied) in \(closed)"
+            }
+            return "cannot read \(path): there is no such file"
+        }
+        if isDirectory { return "cannot read \(path): it is a directory" }
+        guard FileManager.default.isReadableFile(atPath: path) else {
+            return "cannot read \(path): \(denied)"
+        }
+        return "cannot read \(path)" + (reason(path).map { ": \($0)" } ?? "")
+    }
+
+    static func notPEM(_ path: String) -> String? {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            return unusable(path)
+        }
+        return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
+            ? nil : "\(path) is not a PEM file"
+    }
+
+    static func tooLarge(_ path: String, limit: ByteCount) -> String? {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            return unusable(path)
+        }
+        return contents.count > limit.bytes ? "\(path) is larger than \(limit)" : nil
+    }
+
+    private static var denied: String { "permission denied for user \(UserAccount.current.name)" }
+
+    /// A directory that does not exist yet is created at the start.
+    static func notDirectory(_ path: String) -> String? {
+        var isDirectory = false
+        let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+        return exists && !isDirectory ? "\(path) is not a directory" : nil
+    }
+
+    /// Whether the file exists, or may exist, but this user may not read it.
+    static func isDenied(_ path: String) -> Bool {
+        guard FileManager.default.fileExists(atPath: path) else {
+            return closedDirectory(above: path) != nil
+        }
+        return !FileManager.default.isReadableFile(atPath: path)
+    }
+
+    /// The error of the system for a read.
+    private static func reason(_ path: String) -> String? {
+        do throws(FileError) {
+            _ = try ReadableFile(path: path).read(1, at: 0)
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    /// The nearest directory above that exists, if this user may not enter it.
+    private static func closedDirectory(above path: String) -> String? {
+        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+        let directory = path.hasPrefix("/") ? "/\(parent)" : parent
+        guard !parent.isEmpty else { return nil }
+        guard FileManager.default.fileExists(atPath: directory) else {
+            return closedDirectory(above: directory)
+        }
+        return FileManager.default.isExecutableFile(atPath: directory) ? nil : directory
+    }
+}
+
+extension ConfigurationErrors {
+    /// The error of an included file that cannot be read.
+    package static func unreadable(included file: String) -> ConfigurationErrors {
+        let error = ConfigurationError(
+            file: file,
+            position: .start,
+            key: "",
+            message: FileProblem.unusable(file)
+        )
+        return ConfigurationErrors([error])
+    }
+
+    /// The error of a configuration file that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - file: its path.
+    ///   - personal: the user's own configuration file, if it was looked for first and is missing.
+    /// - Returns: one error, which says what to do.
+    package static func unreadable(
+        _ file: String,
+        missing personal: String? = nil
+    ) -> ConfigurationErrors {
+        // A user who may not read the service's file means the service, not a file of their own.
+        let advice =
+            switch personal {
+            case .some where FileProblem.isDenied(file):
+                "run this as the service's user, or as root"
+            case .some(let personal):
+                "netproxy init writes \(personal), or name another with --config"
+            case nil
+            where FileManager.default.fileExists(atPath: file) || FileProblem.isDenied(file):
+                "name another with --config"
+            case nil: "netproxy init --config \(file) writes one to start from"
+            }
+        let error = ConfigurationError(
+            file: file,
+            position: .start,
+            key: "",
+            message: "\(FileProblem.unreadable(file)); \(advice)"
+        )
+        return ConfigurationErrors([error])
+    }
+}

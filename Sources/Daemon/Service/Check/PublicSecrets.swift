@@ -1,0 +1,162 @@
+import FoundationEssentials
+import NetproxyAWSSigning
+package import NetproxyConfig
+import NetproxySystem
+
+/// Warns of secrets that every user of the machine can read or replace, and of tokens that others can
+/// replace.
+package enum PublicSecrets {
+    /// Looks at the files of secrets, at the configuration file where a secret is in it, and at the
+    /// directory of tokens.
+    ///
+    /// - Parameter configuration: the configuration; its file is taken from it.
+    /// - Returns: the warnings, in the order of the file.
+    package static func warnings(in configuration: ProxyConfiguration) -> [ConfigurationError] {
+        var known: [String: Danger] = [:]
+        func danger(_ path: String) -> Danger {
+            if let known = known[path] { return known }
+            let found = Self.danger(path)
+            known[path] = found
+            return found
+        }
+        var warnings = Set(configuration.mentions).compactMap { mention -> ConfigurationError? in
+            let place: (path: String, words: String)
+            switch mention.resource.secret {
+            case .file(let path)?: place = (path, path)
+            case .literal?:
+                let file = configuration.file(at: mention.position)
+                place = (file, "this file, and the secret in it")
+            case .environment?, .credential?, .exec?, nil: return nil
+            }
+            let verb: String
+            switch danger(place.path) {
+            case .none: return nil
+            case .reading: verb = "read"
+            case .writing: verb = "change"
+            case .both: verb = "read and change"
+            }
+            return ConfigurationError(
+                file: configuration.file(at: mention.position),
+                position: mention.position,
+                key: mention.key,
+                message: "warning: every user of this machine can \(verb) \(place.words); "
+                    + "fix: chmod o= \(place.path)"
+            )
+        }
+        if let objection = FileTrust.objection(toDirectory: configuration.state) {
+            let mention = configuration.mentions.first {
+                $0.resource == .directory(configuration.state) && $0.key == "state"
+            }
+            warnings.append(
+                ConfigurationError(
+                    file: configuration.file,
+                    position: mention?.position ?? .start,
+                    key: "state",
+                    message: "warning: \(objection)"
+                )
+            )
+        }
+        return warnings.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
+    /// What users other than the owner and the group can do with a file.
+    private enum Danger {
+        case none, reading, writing, both
+    }
+
+    private static func danger(_ path: String) -> Danger {
+        var place = URL(filePath: path).resolvingSymlinksInPath()
+        let mode = permissions(place.path)
+        guard mode & 0o6 != 0 else { return .none }
+        while place.path != "/", place.path != "" {
+            place.deleteLastPathComponent()
+            guard permissions(place.path) & 0o1 != 0 else { return .none }
+        }
+        return mode & 0o6 == 0o6 ? .both : mode & 0o2 != 0 ? .writing : .reading
+    }
+
+    /// Zero for a file without a status, which the checker reports.
+    private static func permissions(_ path: String) -> UInt32 {
+        do throws(FileError) {
+            return try FileStatus.of(path: path).permissions
+        } catch {
+            return 0
+        }
+    }
+}
+
+extension ProxyConfiguration {
+    /// The notes on secrets of systemd's, in the order of the file: a check outside of the service cannot
+    /// read them.
+    package var credentialNotes: [ConfigurationError] {
+        let notes = Set(mentions).compactMap { mention -> ConfigurationError? in
+            guard case .credential? = mention.resource.secret, let secret = mention.resource.secret
+            else { return nil }
+            return ConfigurationError(
+                file: file(at: mention.position),
+                position: mention.position,
+                key: mention.key,
+                message:
+                    "note: \(secret) is not checked: only the service has $CREDENTIALS_DIRECTORY"
+            )
+        }
+        return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
+    /// The notes on `source: container`, in the order of the file, where an environment names no agent that
+    /// may be asked; that of the service may be another.
+    package func containerNotes(in environment: [String: String]) -> [ConfigurationError] {
+        let problem: ContainerCredentials.Unusable
+        do throws(ContainerCredentials.Unusable) {
+            _ = try ContainerCredentials.endpoint(in: environment)
+            return []
+        } catch {
+            problem = error
+        }
+        let notes = Set(mentions).filter { $0.resource == .containerAgent }.map { mention in
+            ConfigurationError(
+                file: file(at: mention.position),
+                position: mention.position,
+                key: mention.key,
+                message: "note: container cannot be used in this environment: \(problem)"
+            )
+        }
+        return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
+    /// The error of a secret that could not be read, at the key that names it.
+    ///
+    /// - Parameters:
+    ///   - reference: the secret.
+    ///   - channel: the channel that uses it.
+    ///   - problem: why it could not be read.
+    /// - Returns: the error.
+    func error(
+        of reference: SecretReference,
+        in channel: String,
+        _ problem: SecretError
+    ) -> ConfigurationError {
+        let named = mentions.filter { $0.resource.secret == reference }
+        let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
+        return ConfigurationError(
+            file: file(at: mention?.position ?? .start),
+            position: mention?.position ?? .start,
+            key: mention?.key ?? "channels.\(channel)",
+            message: problem.description
+        )
+    }
+}
+
+extension Mention.Resource {
+    /// The secret that is named, if any.
+    fileprivate var secret: SecretReference? {
+        switch self {
+        case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
+            reference
+        case .clientCertificate(let files): .file(files.key)
+        case .authorities, .certificates, .sample, .journal, .directory, .containerAgent: nil
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import NetproxyAWSSigning
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetproxySystem
+import NetworkCore
+import OAuth
+import OriginTransport
+
+/// Makes the source of credentials for AWS, from its configuration and the environment.
+struct AWSAssembly: Sendable {
+    let secrets: SecretReader
+    let environment: [String: String]
+    let report: OperatorReport
+    /// Sends to the Security Token Service and to metadata services.
+    let transport: any HTTPTransport
+    /// The channel or identity.
+    let owner: CredentialConfiguration.Owner
+
+    /// Returns where the credentials come from.
+    ///
+    /// - Parameters:
+    ///   - settings: the configuration.
+    ///   - region: that of the channel, for the Security Token Service.
+    /// - Returns: the source.
+    /// - Throws: an error that names what cannot be read or used.
+    func source(_ settings: AWSSettings, in region: String) async throws -> any AWSCredentialSource
+    {
+        guard let role = settings.role else { return try await base(settings.source) }
+        let (url, tokenRegion) = role.tokenService(in: region)
+        let proof: AssumedRole.Proof
+        if let reference = role.webIdentityToken {
+            proof = .webIdentity { [resolver = secrets.resolver] in
+                Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
+            }
+        } else {
+            proof = .credentials(try await base(settings.source))
+        }
+        return AssumedRole(
+            AssumedRole.Session(
+                role: role.arn,
+                name: role.sessionName ?? String("netproxy-\(owner.name)".prefix(64)),
+                externalID: role.externalID,
+                duration: role.duration
+            ),
+            with: proof,
+            at: ServerEndpoint(url),
+            in: tokenRegion,
+            over: transport
+        )
+    }
+
+    private func base(_ source: AWSSettings.Source?) async throws -> any AWSCredentialSource {
+        switch source {
+        case .keys(let keys): try await configured(keys)
+        case .exec(let command): program(command)
+        case .container: container()
+        case .instance: try instance()
+        case nil: throw IOError.system("aws has no credentials")
+        }
+    }
+
+    // MARK: - Sources
+
+    /// Keys as the start or the reload reads them.
+    ///
+    /// - Throws: an error that names what cannot be read or used.
+    func first(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
+        do {
+            return try await read(keys) { reference throws(SecretError) in
+                try await secrets.secret(reference)
+            }
+        } catch let error as IOError {
+            throw IOError.system("\(owner.key("aws")): \(error)")
+        }
+    }
+
+    /// Keys as they are now where they are kept.
+    ///
+    /// - Throws: an error that says what cannot be read or used.
+    func current(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
+        try await read(keys) { reference throws(SecretError) in
+            let bytes = try await secrets.resolver.resolve(reference)
+            return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+
+    /// Keys that take a role: read again when that is refused.
+    private func configured(_ keys: AWSSettings.Keys) async throws -> any AWSCredentialSource {
+        let issued = IssuedCredentials(try await first(keys))
+        return ProvidedCredentials { [self] reason throws(TokenFailure) in
+            guard reason != .initial else { return issued }
+            do {
+                return IssuedCredentials(try await current(keys))
+            } catch {
+                throw TokenFailure(.transient, detail: "\(owner.key("aws")): \(error)")
+            }
+        }
+    }
+
+    private func read(
+        _ keys: AWSSettings.Keys,
+        _ secret: (SecretReference) async throws(SecretError) -> Secret
+    ) async throws -> AWSCredentials {
+        let id =
+            switch keys.accessKeyID {
+            case .text(let text): text
+            case .secret(let reference): try await secret(reference).reveal()
+            }
+        var token: Secret?
+        if let reference = keys.sessionToken { token = try await secret(reference) }
+        let credentials = AWSCredentials(
+            accessKeyID: id,
+            secretAccessKey: try await secret(keys.secretAccessKey),
+            sessionToken: token
+        )
+        guard let credentials else {
+            throw IOError.system("a key has a character that no key of AWS has, such as a blank")
+        }
+        return credentials
+    }
+
+    private func program(_ command: [String]) -> any AWSCredentialSource {
+        let program = HelperProgram(
+            command: command,
+            environment: environment.filter { HelperTokens.variables.contains($0.key) }
+        )
+        let title = "the credential_process \(command.first ?? "")"
+        return ProvidedCredentials { [report, owner] _ throws(TokenFailure) in
+            let output = try await program.output(as: title, for: owner, report)
+            return try CredentialDocument(output, of: .process, from: title)
+                .issued(at: SystemClock().wallNow, by: title)
+        }
+    }
+
+    private func container() -> any AWSCredentialSource {
+        let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"].flatMap { text in
+            text.isEmpty ? nil : Secret(text)
+        }
+        let file = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"].flatMap { path in
+            path.isEmpty ? nil : SecretReference.file(path)
+        }
+        do throws(ContainerCredentials.Unusable) {
+            return try ContainerCredentials(environment: environment, over: transport) {
+                [resolver = secrets.resolver] in
+                guard let file else { return token }
+                return Secret(String(decoding: try await resolver.resolve(file), as: UTF8.self))
+            }
+        } catch {
+            // That concerns this credential alone, and no change of the file mends it.
+            let detail = "\(owner.key("aws.source")): \(error)"
+            report("\(owner): \(detail)")
+            return ProvidedCredentials { _ throws(TokenFailure) in
+                throw TokenFailure(.configuration, detail: detail)
+            }
+        }
+    }
+
+    private func instance() throws -> any AWSCredentialSource {
+        let variable = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
+        guard let text = environment[variable], !text.isEmpty else {
+            return InstanceCredentials(over: transport)
+        }
+        guard let endpoint = ServerEndpoint(text) else {
+            throw IOError.system(
+                "\(owner.key("aws.source")): \(variable) is not an http or https URL"
+            )
+        }
+        return InstanceCredentials(at: endpoint, over: transport)
+    }
+}
+
+extension AWSSettings {
+    /// How a channel's requests are signed.
+    func signingOptions(for channel: ChannelConfiguration) -> AWSRequestSigner.Options {
+        let scope = scope(for: channel.upstreams.first?.origin)
+        var options = AWSRequestSigner.Options(
+            // A stub without an upstream verifies nothing.
+            scope: SigningScope(
+                region: scope.region ?? "us-east-1",
+                service: scope.service ?? "execute-api"
+            ),
+            contentLimit: channel.retry.replayBody.bytes
+        )
+        if case .name(let name) = channel.host { options.authority = name }
+        return options
+    }
+}
+
+extension RefusalRule {
+    /// The answers that mean that a credential was refused: those that the channel names, and those of AWS
+    /// where it signs for that.
+    init(_ refusals: ChannelConfiguration.Retry.Refusals, of credential: CredentialConfiguration) {
+        self.init(
+            statuses: refusals.status.compactMap { HTTPStatus(rawValue: $0) },
+            phrase: refusals.body,
+            further: credential.aws == nil ? nil : AWSRefusal.further
+        )
+    }
+}

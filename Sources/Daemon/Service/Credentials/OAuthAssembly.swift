@@ -1,0 +1,453 @@
+import NetproxyBytes
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetworkCore
+import OAuth
+import OriginTransport
+
+/// Makes the OAuth client of a credential, in the same way for the daemon and for `netproxy login`.
+struct OAuthAssembly: Sendable {
+    private let secrets: SecretReader
+    private let directory: String
+    /// Where tokens are kept.
+    let state: StatePlace
+    private let loop: EventLoop
+    private let options: UpstreamOptions
+    private let report: OperatorReport
+    /// Shared by all credentials that need no separate transport.
+    private let shared: PooledTransport
+
+    /// Prepares what the clients share; `loop` speaks to authorization servers.
+    init(
+        _ configuration: ProxyConfiguration,
+        secrets: SecretReader,
+        loop: EventLoop,
+        report: @escaping OperatorReport = { _ in }
+    ) throws {
+        self.report = report
+        self.secrets = secrets
+        self.loop = loop
+        directory = configuration.state
+        state = try StatePlace(configuration, secrets: secrets, loop: loop, report: report)
+        var options = UpstreamOptions()
+        // A channel renews one token at a time, but many channels may ask one server, and those that
+        // wait for a slow server must not delay the others. A request without a connection has
+        // presented nothing yet, and gives up while there is time for an answer.
+        options.connections = 512
+        // A connection that breaks is then one request whose token may be lost, and not many.
+        options.versions = .http1
+        options.timeSettings = .fixed("requests to an authorization server")
+        options.responseTimeout = .seconds(10)
+        options.queueTimeout = .seconds(1)
+        self.options = options
+        shared = try PooledTransport(options: options, on: loop)
+    }
+
+    /// Makes the client of a credential.
+    ///
+    /// - Parameters:
+    ///   - configured: its settings.
+    ///   - credential: the credential.
+    ///   - purpose: what the client is for.
+    ///   - pinned: the server that was found by the upstream's URL, if one was.
+    /// - Returns: the client.
+    /// - Throws: an error that names what cannot be read or used.
+    func client(
+        _ configured: OAuthSettings,
+        of credential: CredentialConfiguration,
+        for purpose: SignIn.Purpose = .signIn,
+        at pinned: PinnedServer? = nil
+    ) async throws -> OAuthClient {
+        if purpose != .trial {
+            try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
+        }
+        let settings = pinned.map(configured.resolved) ?? configured
+        let account = try await serviceAccount(settings)
+        let tokenURL = settings.tokenURL.map(ServerEndpoint.init)
+        let named = tokenURL ?? account.flatMap { ServerEndpoint($0.tokenURI) }
+        // Without a server nothing is sent: a user must sign in first.
+        let issuer = settings.issuer.flatMap { ServerEndpoint($0) }
+        guard let server = named ?? issuer ?? (settings.discovery == nil ? nil : "") else {
+            throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
+        }
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: server,
+            clientID: settings.clientID,
+            clientAuthentication: OAuthConfiguration.ClientAuthentication(
+                settings.clientAuthentication
+            ),
+            grant: try await grant(settings, account),
+            scopes: settings.scopes,
+            audience: settings.audience
+        )
+        configuration.resources = settings.resources
+        configuration.narrowsScope = credential.isNarrowed
+        configuration.issuer = settings.issuer
+        configuration.pinned = pinned
+        configuration.isDiscovered = configured.discovery != nil
+        if purpose != .look {
+            configuration.clientSecret =
+                try await secret(settings.clientSecret) ?? pinned?.client.secret
+            configuration.rotatingSecret = rotating(
+                configuration.clientSecret,
+                settings.clientSecret,
+                "client_secret",
+                credential
+            )
+            configuration.requestFields = try await fields(settings.tokenFields)
+        }
+        if let key = settings.clientKey, purpose != .look {
+            configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
+            configuration.rotatingSecret = rotating(
+                try await secrets.document(key.key),
+                key.key,
+                "client_key.key",
+                credential
+            ) { pem in _ = try SigningKey(pem: pem) }
+            configuration.clientAssertionAudience = key.audience
+        }
+        if let key = settings.proofKey {
+            configuration.proof = ProofOfPossession(
+                key: try await signingKey(key, id: nil, "dpop_key")
+            )
+        }
+        configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
+        configuration.authorizationParameters = settings.authorizationParameters.map {
+            FormParameter($0.name, $0.value)
+        }
+        configuration.use = settings.use == .idToken ? .idToken : .accessToken
+        configuration.refreshBefore = settings.refreshBefore
+        configuration.allowsInsecure = credential.allowInsecure
+        var pooled: any HTTPTransport = shared
+        if purpose != .look, let options = try await ownOptions(credential, settings) {
+            let own = ReplaceableTransport(try PooledTransport(options: options, on: loop))
+            if settings.clientAuthentication == .tls {
+                configuration.rotatingSecret = rotatingCertificate(options, of: own, credential)
+            }
+            pooled = own
+        }
+        let transport = OwnRequests(over: pooled)
+        let direct = TokenEndpointClient(transport: transport)
+        let metadata = settings.issuer.map {
+            MetadataDirectory(
+                pinned == nil ? .configured : .pinned,
+                issuer: $0,
+                transport: transport,
+                serverClock: direct.serverClock,
+                allowsInsecure: credential.allowInsecure
+            )
+        }
+        var service: any OAuthService = direct
+        if named == nil, let metadata {
+            service = DiscoveringTokenClient(direct, directory: metadata)
+        }
+        if pinned?.client.kind == .registered { service = RegisteredClientService(over: service) }
+        return OAuthClient(
+            settings: settings,
+            configuration: configuration,
+            service: service,
+            transport: transport,
+            store: try await state.store(of: credential),
+            metadata: metadata
+        )
+    }
+
+    /// Returns a transport for requests of netproxy's own, such as those to the Security Token Service:
+    /// servers are trusted as the channel's API is.
+    func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
+        guard tls.authorities != nil else { return OwnRequests(over: shared) }
+        var options = options
+        options.authorities = tls.authorities
+        options.addsSystemRoots = tls.systemRoots == .trusted
+        return OwnRequests(over: try PooledTransport(options: options, on: loop))
+    }
+
+    // MARK: - Servers that are found
+
+    /// The server that was trusted at the last sign-in to a channel; `nil` before the first, for a channel
+    /// whose server is configured, and if that sign-in was for another resource than the channel has now:
+    /// its token is for no one else.
+    func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
+        guard let stored = await stored(of: channel), stored.isOf(channel) else { return nil }
+        return stored
+    }
+
+    /// The server that was trusted at the last sign-in to a channel, also if that was for another resource,
+    /// which is reported.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - earlier: the server that was known before, for a store that cannot be read now.
+    /// - Returns: `nil` before the first sign-in.
+    func stored(
+        of channel: ChannelConfiguration,
+        orKnown earlier: PinnedServer? = nil
+    ) async -> PinnedServer? {
+        guard channel.discovery != nil, let credential = channel.credentials.first else {
+            return nil
+        }
+        do {
+            guard let stored = try await storedServer(of: credential) else { return nil }
+            if !stored.isOf(channel) {
+                report(
+                    "\(credential.owner): the last sign-in was for \(stored.resource) and not for "
+                        + "\(channel.endpoint); sign in again: \(credential.signIn)"
+                )
+            }
+            return stored
+        } catch {
+            report("\(credential.owner): the server that was trusted cannot be read: \(error)")
+            return earlier
+        }
+    }
+
+    /// The server of the last sign-in with a credential, whatever it was for.
+    func storedServer(of credential: CredentialConfiguration) async throws -> PinnedServer? {
+        let store = try await state.store(of: credential)
+        return try await OffLoop.run { try await store.load()?.pinned }
+    }
+
+    /// Speaks to a channel's upstream as its requests do, without its credential.
+    func upstream(of channel: ChannelConfiguration) async throws -> any HTTPTransport {
+        var proxy: ParentProxy?
+        if let settings = channel.proxy {
+            proxy = try ParentProxy(
+                settings,
+                try await secret(settings.login?.password),
+                for: "channel \(channel.name): proxy"
+            )
+        }
+        var options = UpstreamOptions(channel, proxy: proxy)
+        options.authorities = channel.tls.authorities
+        options.addsSystemRoots = channel.tls.systemRoots == .trusted
+        options.minimumTLSVersion = channel.tls.minimum == .v1_3 ? .tls13 : .tls12
+        options.certificate = channel.tls.clientCertificate?.certificate
+        options.certificateKey = channel.tls.clientCertificate?.key
+        options.pins =
+            channel.tls.pinMode == .enforce ? channel.tls.pins.map(\.text) : []
+        if case .name(let name) = channel.host { options.host = .name(name) }
+        options.responseTimeout = .seconds(10)
+        return OwnRequests(over: try PooledTransport(options: options, on: loop))
+    }
+
+    private func grant(
+        _ settings: OAuthSettings,
+        _ account: ServiceAccountKey?
+    ) async throws -> OAuthConfiguration.Grant {
+        switch settings.grant {
+        case .clientCredentials: return .clientCredentials
+        case .refreshToken, .authorizationCode, .deviceCode:
+            return .refreshToken(initial: try await secret(settings.refreshToken))
+        case .jwtBearer:
+            guard let assertion = settings.assertion else { break }
+            let (subject, audience) = (assertion.subject, assertion.audience)
+            if let account {
+                return .provided(AssertionGrant(account, subject: subject, audience: audience))
+            }
+            guard case .key(let reference, let id) = assertion.signer else { break }
+            let issuer = assertion.issuer ?? settings.clientID
+            return .provided(
+                AssertionGrant(
+                    key: try await signingKey(reference, id: id, "assertion.key"),
+                    issuer: issuer,
+                    subject: subject ?? issuer,
+                    audience: audience
+                )
+            )
+        case .githubApp:
+            guard let installation = settings.installation else { break }
+            let permissions = installation.permissions.map { ($0.name, $0.access.rawValue) }
+            return .provided(
+                InstallationGrant(
+                    InstallationGrant.Limits(
+                        repositories: installation.repositories,
+                        permissions: Dictionary(permissions) { _, last in last }
+                    )
+                )
+            )
+        case .tokenExchange:
+            guard let exchange = settings.exchange else { break }
+            return .provided(
+                ExchangeGrant(
+                    subject: token(exchange.subjectToken, exchange.subjectTokenType),
+                    actor: exchange.actorToken.map { token($0, exchange.actorTokenType) },
+                    requestedType: exchange.requestedTokenType,
+                    identity: identity(of: [exchange.subjectToken, exchange.actorToken])
+                )
+            )
+        case .byName:
+            guard let grant = settings.grantExtension else { break }
+            let references = grant.secrets.map(\.value)
+            return .provided(
+                ExtensionGrant(
+                    type: grant.type,
+                    secrets: grant.secrets.map { secret in
+                        ExtensionGrant.SecretParameter(
+                            secret.name,
+                            source: source(of: secret.value)
+                        )
+                    },
+                    identity: identity(of: references)
+                )
+            )
+        }
+        throw IOError.system(
+            "auth.oauth has no assertion or token for the grant \(settings.grant.rawValue)"
+        )
+    }
+
+    /// Returns a fingerprint of where the tokens come from: with other arguments or another literal it
+    /// may be another account.
+    private func identity(of references: [SecretReference?]) -> String {
+        references.map { reference in
+            reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
+        }.joined(separator: " ")
+    }
+
+    /// A token that is read for each request, because files with tokens are replaced.
+    private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
+        ExchangeGrant.Token(type: type, source: source(of: reference))
+    }
+
+    private func source(
+        of reference: SecretReference,
+        as kind: SecretResolver.Kind = .line
+    ) -> ExchangeGrant.Source {
+        { [resolver = secrets.resolver] in
+            let bytes = try await resolver.resolve(reference, as: kind)
+            return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+
+    /// Returns what the client authenticates with, where it can have been replaced since it was read.
+    ///
+    /// - Parameters:
+    ///   - secret: the one that was read.
+    ///   - reference: where it is kept.
+    ///   - key: the key of `auth.oauth` that says so.
+    ///   - credential: whose it is.
+    ///   - check: for a key in PEM, throws what is wrong with another one; it is not used then.
+    /// - Returns: `nil` for a secret that stays the same.
+    private func rotating(
+        _ secret: Secret?,
+        _ reference: SecretReference?,
+        _ key: String,
+        _ credential: CredentialConfiguration,
+        check: (@Sendable (Secret) throws -> Void)? = nil
+    ) -> RotatingSecret? {
+        guard let secret, let reference, reference.isFile || reference.isProgram else { return nil }
+        let read = source(of: reference, as: check == nil ? .line : .document)
+        return RotatingSecret(secret) { [report] in
+            let place =
+                "\(credential.owner): the server rejected \(credential.owner.key("oauth.\(key)"))"
+            let found = try await read()
+            guard found != secret else { return found }
+            do {
+                try check?(found)
+            } catch {
+                report("\(place); the new one from \(reference) cannot be used: \(error)")
+                throw error
+            }
+            report("\(place); using the new value from \(reference)")
+            return found
+        }
+    }
+
+    private func fields(_ fields: [OAuthSettings.TokenField]) async throws -> [HTTPField] {
+        var known: [HTTPField] = []
+        for field in fields {
+            let (name, value) =
+                switch field {
+                case .text(let field): (field.name, field.value)
+                case .secret(let field):
+                    (field.name, try await secrets.secret(field.value).reveal())
+                }
+            guard let line = HTTPFieldName(name).flatMap({ HTTPField($0, value) }) else {
+                throw IOError.system(
+                    "auth.oauth.token_headers.\(name): the value begins or ends with a space or tab"
+                )
+            }
+            known.append(line)
+        }
+        return known
+    }
+
+    private func serviceAccount(_ settings: OAuthSettings) async throws -> ServiceAccountKey? {
+        guard case .serviceAccount(let reference) = settings.assertion?.signer else { return nil }
+        do {
+            return try ServiceAccountKey(json: try await secrets.document(reference))
+        } catch let error as SigningKeyError {
+            throw IOError.system("auth.oauth.assertion.service_account: \(reference): \(error)")
+        }
+    }
+
+    private func signingKey(
+        _ reference: SecretReference,
+        id: String?,
+        _ key: String
+    ) async throws -> SigningKey {
+        do {
+            return try SigningKey(pem: try await secrets.document(reference), id: id)
+        } catch let error as SigningKeyError {
+            throw IOError.system("auth.oauth.\(key): \(reference): \(error)")
+        }
+    }
+
+    private func secret(_ reference: SecretReference?) async throws -> Secret? {
+        guard let reference else { return nil }
+        return try await secrets.secret(reference)
+    }
+
+    /// Returns the options of a transport to the authorization server alone; `nil` if the shared one will
+    /// do.
+    ///
+    /// The server is trusted as the channel's API is: by the system's roots, or by the channel's own
+    /// authority; that of an identity by the identity's. With `client_auth: tls` it is shown the certificate.
+    private func ownOptions(
+        _ credential: CredentialConfiguration,
+        _ settings: OAuthSettings
+    ) async throws -> UpstreamOptions? {
+        let certificate =
+            settings.clientAuthentication == .tls ? credential.tls.clientCertificate : nil
+        guard credential.tls.authorities != nil || certificate != nil || settings.proxy != nil
+        else { return nil }
+        var options = options
+        if let proxy = settings.proxy {
+            let password = try await secret(proxy.login?.password)
+            options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
+        }
+        options.authorities = credential.tls.authorities
+        options.addsSystemRoots = credential.tls.systemRoots == .trusted
+        options.certificate = certificate?.certificate
+        options.certificateKey = certificate?.key
+        return options
+    }
+
+    /// The client's certificate and its key, which have connections of their own: those that are open
+    /// have shown the old one.
+    private func rotatingCertificate(
+        _ options: UpstreamOptions,
+        of transport: ReplaceableTransport,
+        _ credential: CredentialConfiguration
+    ) -> RotatingSecret? {
+        let files = [options.certificate, options.certificateKey].compactMap { $0 }
+        let read: @Sendable () throws -> Secret = {
+            let bytes = try files.flatMap { try SecretResolver.contents($0) }
+            return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+        guard let first = try? read() else { return nil }
+        return RotatingSecret(first) { [report, loop] in
+            let found = try await OffLoop.run { try read() }
+            guard found != first else { return found }
+            transport.replace(
+                by: try await OffLoop.run { try PooledTransport(options: options, on: loop) }
+            )
+            report(
+                "\(credential.owner): the server rejected the client; using the new certificate from "
+                    + files[0]
+            )
+            return found
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import NetproxyConfig
+import NetproxyHTTPMessage
+import NetworkCore
+import OAuth
+import OriginTransport
+
+/// The OAuth client of a channel: its settings, and what speaks to its authorization server.
+struct OAuthClient: Sendable {
+    let settings: OAuthSettings
+    let configuration: OAuthConfiguration
+    let service: any OAuthService
+    let transport: OwnRequests
+    let store: any TokenStoring
+    /// `nil` if only URLs are configured.
+    let metadata: MetadataDirectory?
+
+    /// Returns the server's endpoints: the configured ones, the others from its metadata.
+    ///
+    /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
+    func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
+        -> ServerMetadata
+    {
+        var server = ServerMetadata(issuer: settings.issuer)
+        var failure: MetadataError?
+        if let metadata {
+            do throws(MetadataError) {
+                server = try await metadata.metadata()
+            } catch {
+                failure = error
+            }
+        }
+        // RFC 8705 §5: clients with a certificate use the aliases where there are any.
+        if settings.clientAuthentication == .tls {
+            server.deviceEndpoint = server.certificateDeviceEndpoint ?? server.deviceEndpoint
+            server.revocationEndpoint =
+                server.certificateRevocationEndpoint ?? server.revocationEndpoint
+            server.pushedEndpoint = server.certificatePushedEndpoint ?? server.pushedEndpoint
+        }
+        func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
+            url.map(ServerEndpoint.init) ?? found
+        }
+        server.authorizationEndpoint =
+            configured(settings.authorizationURL, server.authorizationEndpoint)
+        server.deviceEndpoint = configured(settings.deviceURL, server.deviceEndpoint)
+        server.revocationEndpoint = configured(settings.revocationURL, server.revocationEndpoint)
+        server.pushedEndpoint = configured(settings.pushedURL, server.pushedEndpoint)
+        if settings.pushedURL != nil { server.requiresPushedRequests = true }
+        if let failure, server[keyPath: needed] == nil { throw failure }
+        return server
+    }
+}
+
+extension ServerEndpoint {
+    /// A URL of the configuration.
+    init(_ url: EndpointURL) {
+        self.init(origin: url.origin, target: url.target)
+    }
+}
+
+extension OAuthConfiguration.ClientAuthentication {
+    init(_ setting: OAuthSettings.ClientAuthentication) {
+        self =
+            switch setting {
+            case .basic: .basic
+            case .basicRaw: .basicRaw
+            case .post: .post
+            case .privateKeyJWT: .privateKeyJWT
+            case .tls: .tls
+            case .none: .none
+            }
+    }
+}

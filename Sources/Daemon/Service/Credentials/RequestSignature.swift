@@ -1,0 +1,235 @@
+import FoundationEssentials
+import NetproxyBytes
+import NetproxyConfig
+import NetproxyCryptography
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// Signs each request of a channel with an HMAC (RFC 2104), over what the configuration says.
+struct RequestSignature: RequestSigning {
+    /// What is signed, and where it goes.
+    struct Rules: Sendable {
+        let settings: HMACSettings
+        let place: CredentialPlace
+        /// What is sent as `Host`; `nil`: the authority of the request's origin.
+        var authority: String?
+        /// How many bytes of content are read to sign them.
+        var contentLimit: Int
+        /// The API's time of day, learned from its refusals.
+        let clock: ServerClock
+
+        init(
+            _ settings: HMACSettings,
+            _ place: CredentialPlace,
+            authority: String? = nil,
+            contentLimit: Int,
+            clock: any NetworkClock = SystemClock()
+        ) {
+            self.settings = settings
+            self.place = place
+            self.authority = authority
+            self.contentLimit = contentLimit
+            self.clock = ServerClock(clock: clock)
+        }
+
+        /// Those of a channel.
+        init(_ settings: HMACSettings, _ place: CredentialPlace, _ channel: ChannelConfiguration) {
+            self.init(
+                settings,
+                place,
+                contentLimit: Int(channel.retry.replayBody.bytes)
+            )
+            if case .name(let name) = channel.host { authority = name }
+        }
+    }
+
+    private let rules: Rules
+    private let key: [UInt8]
+
+    /// Signs with a key.
+    ///
+    /// - Throws: `credential_unavailable` for a key that is not written as the configuration says.
+    init(_ rules: Rules, key: Secret) throws(NetworkError) {
+        self.rules = rules
+        do {
+            self.key = try rules.settings.keyEncoding.bytes(of: key)
+        } catch {
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                retry: .safe,
+                detail: error.description
+            )
+        }
+    }
+
+    /// Adds the fields and the signature.
+    ///
+    /// - Throws: `http_request_error` for content that is too long to be signed; what reading it throws.
+    func sign(_ request: inout Request) async throws {
+        if let parameter = rules.place.parameter, request.target != "*" {
+            request.target = parameter.removed(from: request.target)
+        }
+        let settings = rules.settings
+        var facts = Facts(request, rules)
+        if settings.uses(.body) || settings.uses(.bodyDigest) {
+            facts.content = try await content(of: &request)
+        }
+        for field in settings.fields {
+            guard let name = HTTPFieldName(field.name) else { continue }
+            request.headers.removeAll(like: name)
+            let value = String(decoding: facts.bytes(of: field.value), as: UTF8.self)
+            guard let line = HTTPField(name, value) else {
+                throw NetworkError.unsendable("\(name) has no room for what the request brings")
+            }
+            request.headers.append(line)
+        }
+        let hash = KeyedHash(settings.algorithm)
+        let code = hash.authenticationCode(of: facts.bytes(of: settings.message), key: key)
+        let text = Secret(settings.encoding.text(of: code))
+        guard let credential = Credential(rules.place.fieldName ?? .authorization, text) else {
+            preconditionFailure("unreachable: a signature has letters and digits")
+        }
+        try rules.place.put(credential, in: &request)
+    }
+
+    /// Learns the API's time of day where it refuses a signature, maybe for its time.
+    func learn(from response: borrowing Response) {
+        guard [401, 403].contains(response.status.rawValue) else { return }
+        rules.clock.learn(from: response.headers)
+    }
+
+    private func content(of request: inout Request) async throws -> [UInt8] {
+        do {
+            let content = try await request.body.collect(upTo: rules.contentLimit)
+            if request.body.isStream { request.body = content.isEmpty ? .empty : .bytes(content) }
+            return content.array
+        } catch let error as NetworkError where error.kind == .httpResponseBodySize {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                retry: .safe,
+                detail: "the content is longer than the \(rules.contentLimit) bytes of "
+                    + "retry.replay_body that are read to be signed: raise retry.replay_body",
+                status: 413
+            )
+        }
+    }
+}
+
+extension RequestSignature {
+    /// What the words of a text stand for in one request.
+    private struct Facts {
+        private let method: String
+        private let target: String
+        private let host: String
+        private let timestamp: String
+        private let nonce: String
+        var content: [UInt8] = []
+
+        init(_ request: borrowing Request, _ rules: Rules) {
+            method = request.method.rawValue
+            target = request.target
+            host = rules.authority ?? request.origin.authority
+            timestamp = rules.settings.date.text(of: rules.clock.now)
+            nonce = rules.settings.uses(.nonce) ? Self.randomDigits() : ""
+        }
+
+        func bytes(of text: SignedText) -> [UInt8] {
+            text.parts.flatMap { part -> [UInt8] in
+                switch part {
+                case .text(let text): Array(text.utf8)
+                case .word(.body): content
+                case .word(let word): Array(self.text(of: word).utf8)
+                }
+            }
+        }
+
+        private func text(of word: SignedText.Word) -> String {
+            switch word {
+            case .method: method
+            case .path: String(target.prefix { $0 != "?" })
+            case .query: String(target.drop { $0 != "?" }.dropFirst())
+            case .target: target
+            case .host: host
+            case .timestamp: timestamp
+            case .nonce: nonce
+            case .bodyDigest: HMACSettings.Encoding.hex.text(of: SHA256.digest(of: content))
+            case .body: ""
+            }
+        }
+
+        private static func randomDigits() -> String {
+            var generator = SystemRandomNumberGenerator()
+            return HMACSettings.Encoding.hex.text(
+                of: (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            )
+        }
+    }
+}
+
+extension KeyedHash {
+    fileprivate init(_ algorithm: HMACSettings.Algorithm) {
+        self =
+            switch algorithm {
+            case .sha1: .sha1
+            case .sha256: .sha256
+            case .sha512: .sha512
+            }
+    }
+}
+
+extension HMACSettings.Encoding {
+    /// The bytes as text.
+    fileprivate func text(of bytes: [UInt8]) -> String {
+        switch self {
+        case .base64: return Data(bytes).base64EncodedString()
+        case .hex:
+            let digits = Array("0123456789abcdef".utf8)
+            let text = bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+            return String(decoding: text, as: UTF8.self)
+        }
+    }
+}
+
+extension HMACSettings.DateForm {
+    /// A time of day as text.
+    fileprivate func text(of time: UnixTime) -> String {
+        let milliseconds = UInt64(max(0, time.secondsSinceEpoch * 1000))
+        let seconds = milliseconds / 1000
+        switch self {
+        case .unix: return String(seconds)
+        case .unixMilliseconds: return String(milliseconds)
+        case .rfc1123: return HTTPDate.text(seconds)
+        case .iso8601:
+            let date = Date(timeIntervalSince1970: TimeInterval(seconds))
+            return date.formatted(.iso8601)
+        }
+    }
+}
+
+extension HMACSettings.KeyEncoding {
+    /// The key's bytes.
+    ///
+    /// - Throws: an error that does not quote the key.
+    func bytes(of key: Secret) throws(SecretError) -> [UInt8] {
+        let text = Array(key.reveal().utf8)
+        switch self {
+        case .text: return text
+        case .base64:
+            guard let data = Data(base64Encoded: key.reveal()), !data.isEmpty else {
+                throw SecretError("the key is not base64; see key_encoding")
+            }
+            return Array(data)
+        case .hex:
+            let digits = text.compactMap(Grammar.hexValue)
+            guard digits.count == text.count, digits.count.isMultiple(of: 2), !digits.isEmpty else {
+                throw SecretError("the key is not hexadecimal; see key_encoding")
+            }
+            return stride(from: 0, to: digits.count, by: 2).map {
+                digits[$0] << 4 | digits[$0 + 1]
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import NetproxyConfig
+import NetproxyEventIO
+import NetworkCore
+import OAuth
+import Synchronization
+
+/// Signs the tokens of `auth.jwt`, in place of a token endpoint.
+///
+/// The engine asks for the next one before a token ends, and after a 401.
+final class SignedTokens: OAuthService {
+    /// The API's time of day, by its refusals.
+    let serverClock: ServerClock
+    private let token: Mutex<SelfSignedToken>
+    /// Reads the key again; `nil` for one that stays the same.
+    private let again: (@Sendable () async -> SelfSignedToken?)?
+
+    /// Reads the key.
+    ///
+    /// - Throws: an error that names the credential, for a key that cannot be read or used.
+    init(
+        _ settings: JWTSettings,
+        of credential: CredentialConfiguration,
+        _ secrets: SecretReader,
+        _ report: @escaping OperatorReport,
+        clock: any NetworkClock = SystemClock()
+    ) async throws {
+        serverClock = ServerClock(clock: clock)
+        let place = "\(credential.owner): \(credential.owner.key("jwt.key"))"
+        let pem = try await secrets.document(settings.key)
+        do {
+            token = Mutex(try SelfSignedToken(settings, pem))
+        } catch {
+            throw IOError.system("\(place): \(settings.key): \(error)")
+        }
+        guard settings.key.isFile || settings.key.isProgram else {
+            again = nil
+            return
+        }
+        let (resolver, seldom) = (secrets.resolver, RateLimitedReport(report))
+        again = {
+            do {
+                let bytes = try await resolver.resolve(settings.key, as: .document)
+                let text = Secret(String(decoding: bytes, as: UTF8.self))
+                return try SelfSignedToken(settings, text)
+            } catch {
+                seldom("\(place): \(settings.key): \(error); signing with the key read before")
+                return nil
+            }
+        }
+    }
+
+    /// Signs a token; after a 401, with the key as it is then.
+    func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        var token = token.withLock { $0 }
+        if grant.reason == .unauthorized, let again, let found = await again() {
+            self.token.withLock { $0 = found }
+            token = found
+        }
+        return TokenResponse(
+            accessToken: try token.signed(at: serverClock.now),
+            lifetime: token.validity
+        )
+    }
+}
+
+extension SigningKey {
+    /// Parses a private key in PEM that has to sign with an algorithm.
+    ///
+    /// - Throws: `SigningKeyError`; of a key of another kind, `SecretError`.
+    init(jwtKey pem: Secret, id: String?, _ algorithm: JWTSettings.Algorithm?) throws {
+        self = try SigningKey(pem: pem, id: id)
+        guard let algorithm, self.algorithm.rawValue != algorithm.rawValue else { return }
+        throw SecretError(
+            "the key signs with \(self.algorithm.rawValue), not \(algorithm.rawValue); "
+                + "change algorithm, or remove it"
+        )
+    }
+}
+
+extension SelfSignedToken {
+    fileprivate init(_ settings: JWTSettings, _ pem: Secret) throws {
+        self.init(
+            key: try SigningKey(jwtKey: pem, id: settings.id, settings.algorithm),
+            type: settings.type,
+            claims: Self.members(settings.claims),
+            stamps: Set(settings.stamps.compactMap { Stamp(rawValue: $0.rawValue) }),
+            lifetime: settings.lifetime
+        )
+    }
+
+    private static func members(_ claims: [JWTSettings.Claim]) -> [String: Claim] {
+        Dictionary(claims.map { ($0.name, Claim($0.value)) }) { _, last in last }
+    }
+}
+
+extension SelfSignedToken.Claim {
+    fileprivate init(_ value: JWTSettings.Claim.Value) {
+        self =
+            switch value {
+            case .text(let text): .text(text)
+            case .flag(let flag): .flag(flag)
+            case .list(let texts): .list(texts)
+            case .map(let claims):
+                .object(Dictionary(claims.map { ($0.name, Self($0.value)) }) { _, last in last })
+            }
+    }
+}

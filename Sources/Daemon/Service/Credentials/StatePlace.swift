@@ -1,0 +1,168 @@
+import FoundationEssentials
+import NetproxyConfig
+import NetproxyEtcdStore
+import NetproxyEventIO
+import NetworkCore
+import OAuth
+import OriginTransport
+
+/// Where tokens are kept between runs: in files of this machine, or in etcd, where other machines find them.
+actor StatePlace {
+    private let directory: String
+    private let etcd: (client: EtcdClient, prefix: String)?
+    private let references: [SecretReference]
+    private let secrets: SecretReader
+    /// Read once: a key takes effect at a start, and another one would not open what this one has sealed.
+    private var knownSeal: TokenSeal?
+    private var knownState: EtcdState?
+
+    /// Names the place; nothing is read or asked yet, apart from certificates.
+    ///
+    /// - Throws: an error that names a certificate that cannot be used.
+    init(
+        _ configuration: ProxyConfiguration,
+        secrets: SecretReader,
+        loop: EventLoop,
+        report: @escaping OperatorReport = { _ in }
+    ) throws {
+        directory = configuration.state
+        references = configuration.stateKeys
+        self.secrets = secrets
+        etcd = try configuration.etcd.map { settings in
+            let client = try EtcdClient(settings, secrets: secrets, loop: loop, report: report)
+            return (client, settings.prefix)
+        }
+    }
+
+    /// How etcd serves; `nil` with files.
+    nonisolated var standing: EtcdClient.Standing? { etcd?.client.standing }
+
+    /// Returns when what was begun has ended, such as the release of a lock.
+    nonisolated func settle() async { await etcd?.client.settle() }
+
+    /// Does some work, and waits until the locks are released that it has held.
+    nonisolated func settling(_ work: () async throws -> Void) async throws {
+        do {
+            try await work()
+        } catch {
+            await settle()
+            throw error
+        }
+        await settle()
+    }
+
+    /// The store of a credential's tokens.
+    ///
+    /// - Throws: an error that names the place, if a key cannot be read or is not valid.
+    func store(of credential: CredentialConfiguration) async throws -> any TokenStoring {
+        // Each machine gets its own, unless they are to be shared.
+        if etcd != nil, !credential.isShared, credential.oauth?.grant.needsSignIn == false {
+            return MemoryTokenStore()
+        }
+        return try await store(ofFamily: credential.name)
+    }
+
+    /// The store of a family.
+    func store(ofFamily family: String) async throws -> any TokenStoring {
+        if let state = try await state() { return state.store(of: family) }
+        return FileTokenStore(directory: directory, family: family, seal: try await seal())
+    }
+
+    /// The families that have tokens, in order.
+    func families() async throws -> [String] {
+        guard let state = try await state() else {
+            return try FileTokenStore.families(in: directory)
+        }
+        return try await state.families()
+    }
+
+    private func state() async throws -> EtcdState? {
+        guard let etcd else { return nil }
+        if let knownState { return knownState }
+        guard let seal = try await seal() else {
+            throw IOError.system("state.etcd needs state_key: everything there is sealed")
+        }
+        let process = ProcessInfo.processInfo
+        let state = EtcdState(
+            below: etcd.prefix,
+            sealing: seal,
+            as: "\(process.hostName), process \(process.processIdentifier)",
+            by: etcd.client
+        )
+        // Another call may have come first.
+        let first = knownState ?? state
+        knownState = first
+        return first
+    }
+
+    /// Returns the seal; `nil` if no `state_key` is configured.
+    func seal() async throws -> TokenSeal? {
+        if let knownSeal { return knownSeal }
+        var keys: [Secret] = []
+        for reference in references {
+            let key = try await secrets.secret(reference)
+            do {
+                _ = try TokenSeal(base64: key)
+            } catch {
+                throw IOError.system("\(reference): \(error)")
+            }
+            keys.append(key)
+        }
+        guard let first = keys.first else { return nil }
+        let seal = try TokenSeal(base64: first, earlier: Array(keys.dropFirst()))
+        knownSeal = seal
+        return seal
+    }
+}
+
+extension EtcdClient {
+    /// The client of a configured cluster; `loop` speaks to it.
+    fileprivate convenience init(
+        _ settings: EtcdSettings,
+        secrets: SecretReader,
+        loop: EventLoop,
+        report: @escaping OperatorReport
+    ) throws {
+        var options = UpstreamOptions()
+        options.connections = 512
+        options.timeSettings = .fixed("requests to etcd")
+        options.connectTimeout = .seconds(2)
+        options.responseTimeout = .seconds(10)
+        // A watch is silent for as long as nothing is stored; a member that is gone is found by TCP.
+        options.idleTimeout = nil
+        options.authorities = settings.authorities
+        options.certificate = settings.clientCertificate?.certificate
+        options.certificateKey = settings.clientCertificate?.key
+        let resolver = secrets.resolver
+        let login = settings.user.flatMap { name in
+            settings.password.map { reference in
+                Login(name: name) {
+                    Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
+                }
+            }
+        }
+        let files = [options.authorities, options.certificate, options.certificateKey]
+        let transport = try RenewedTransport(of: files.compactMap { $0 }) { [options] in
+            try PooledTransport(options: options, on: loop)
+        }
+        self.init(
+            settings.endpoints,
+            over: OwnRequests(over: transport),
+            as: login,
+            showingCertificate: settings.clientCertificate != nil,
+            onChange: { fault in
+                report("state: \(fault.map(\.description) ?? "etcd serves again")")
+            }
+        )
+    }
+}
+
+extension OAuthSettings.Grant {
+    /// Whether its tokens begin with a user, or with a refresh token that is used up.
+    var needsSignIn: Bool {
+        switch self {
+        case .refreshToken, .authorizationCode, .deviceCode: true
+        case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName: false
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxySystem
+
+/// A socket that is served, and the channel that it belongs to.
+struct ServedAddress: Sendable {
+    let socket: SharedSocket
+    /// The address as the configuration has it, and its owner.
+    let place: ListenPlace
+    /// The number by which the loops know it.
+    let number: Int
+
+    var channel: String? { place.channel }
+}
+
+/// An address of the configuration, and its owner.
+struct ListenPlace: Sendable, Hashable {
+    let address: ListenAddress
+    /// The channel of every request, if it is a channel's own listener.
+    let channel: String?
+    var necessity = Necessity.required
+
+    /// What it means that the address cannot be bound.
+    enum Necessity {
+        /// An error.
+        case required
+        /// An error only on a machine that has IPv6: the other half of `localhost`.
+        case whereIPv6
+        /// Nothing: clients for which `localhost` is `::1` find a listener on 127.0.0.1 there as well.
+        case whereFree
+    }
+}
+
+/// A listening socket from which every loop accepts.
+final class SharedSocket: Sendable {
+    let socket: ListeningSocket
+
+    init(_ socket: consuming ListeningSocket) {
+        self.socket = socket
+    }
+
+    var address: SocketAddress { socket.address }
+
+    /// Opens an address of the configuration.
+    ///
+    /// - Parameters:
+    ///   - address: where.
+    ///   - inherited: the sockets that systemd passed.
+    ///   - mode: the permissions of a unix socket; by default its owner and group may connect.
+    /// - Returns: one socket, or those that systemd passed under the name.
+    /// - Throws: `IOError.system` that names the address.
+    static func open(
+        _ address: ListenAddress,
+        _ inherited: InheritedSockets,
+        mode: UInt32 = 0o660
+    ) throws(IOError) -> [SharedSocket] {
+        switch address {
+        case .tcp(let endpoint):
+            if endpoint.host == "localhost" { return try openLoopbacks(port: endpoint.port) }
+            guard let wanted = address.socketAddress else {
+                throw .system("cannot listen on \(address): the host is not an IP address")
+            }
+            return [SharedSocket(try ListeningSocket(wanted))]
+        case .unix:
+            guard let wanted = address.socketAddress else {
+                throw .system("cannot listen on \(address): the path is too long")
+            }
+            return [SharedSocket(try ListeningSocket(wanted, mode: mode))]
+        case .systemd(let name): return try inherited.named(name)
+        }
+    }
+
+    /// Opens 127.0.0.1 and, where the machine has it, ::1 with the same port.
+    private static func openLoopbacks(port: Int) throws(IOError) -> [SharedSocket] {
+        guard let wanted = SocketAddress(ip: "127.0.0.1", port: UInt16(clamping: port)) else {
+            return []
+        }
+        let first = SharedSocket(try ListeningSocket(wanted))
+        guard let chosen = first.address.port,
+            let second = SocketAddress(ip: "::1", port: chosen)
+        else { return [first] }
+        do throws(IOError) {
+            return [first, SharedSocket(try ListeningSocket(second))]
+        } catch {
+            // No IPv6, or the port that the system chose is taken there.
+            return [first]
+        }
+    }
+
+    /// Whether the machine has ::1.
+    static var hasIPv6: Bool {
+        guard let loopback = SocketAddress(ip: "::1", port: 0) else { return false }
+        do throws(IOError) {
+            _ = try ListeningSocket(loopback)
+            return true
+        } catch {
+            return false
+        }
+    }
+}
+
+extension ListenAddress {
+    /// The address to bind; `nil` for a socket of systemd's, and for a host that is not an address.
+    var socketAddress: SocketAddress? {
+        switch self {
+        case .tcp(let endpoint):
+            let isName = endpoint.host.lowercased() == "localhost"
+            let host = isName ? "127.0.0.1" : endpoint.host
+            return SocketAddress(ip: host, port: UInt16(clamping: endpoint.port))
+        case .unix(let path): return SocketAddress(unixPath: path)
+        case .systemd: return nil
+        }
+    }
+}
+
+/// The sockets that systemd passed: each is owned once, for the life of the process.
+///
+/// A reload that drops one leaves it open, so that a later reload can use it again. systemd passes
+/// descriptors only at the start; the number of one that was closed may be a log file's by then.
+package struct InheritedSockets: Sendable {
+    private let sockets: [String: [Result<SharedSocket, IOError>]]
+
+    /// Takes over the sockets that the environment names (sd_listen_fds_with_names(3)); once in a
+    /// process.
+    package init(_ environment: [String: String]) {
+        self.init(descriptors: ServiceManager.inheritedSockets(environment))
+    }
+
+    /// Takes over descriptors by their names; no one else closes them from now on.
+    package init(descriptors: [String: [Int32]]) {
+        sockets = descriptors.mapValues { $0.map(InheritedSockets.take) }
+    }
+
+    private static func take(_ descriptor: Int32) -> Result<SharedSocket, IOError> {
+        do throws(IOError) {
+            return .success(SharedSocket(try ListeningSocket(inherited: descriptor)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The sockets with a name.
+    ///
+    /// - Throws: `IOError.system` if there are none, or if one of them is not a listening socket.
+    func named(_ name: String) throws(IOError) -> [SharedSocket] {
+        guard let results = sockets[name], !results.isEmpty else {
+            throw .system("systemd passed no socket named \(name); see FileDescriptorName=")
+        }
+        var found: [SharedSocket] = []
+        for result in results {
+            do throws(IOError) {
+                found.append(try result.get())
+            } catch {
+                throw .system("cannot listen on systemd:\(name): \(error)")
+            }
+        }
+        return found
+    }
+}

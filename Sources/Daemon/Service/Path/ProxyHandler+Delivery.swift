@@ -1,0 +1,169 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+
+/// The way back: the response, or the error in its place, and then the record.
+extension ProxyHandler {
+    /// Writes the response to the app, and the record to the log.
+    ///
+    /// - Returns: whether the connection may be used for another request.
+    @inline(__always)
+    func deliver<App: AppSide>(
+        _ response: Response,
+        on app: App,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        let state = start(response, on: app, &exchange)
+        if state == .done, app.persists { return true }
+        return await finish(response, state, on: app, &exchange)
+    }
+
+    /// Writes what goes out at once; for most responses that is all.
+    ///
+    /// - Returns: `idle` where the response opens a tunnel, or an interim response is being written.
+    @inline(never)
+    private func start<App: AppSide>(
+        _ response: borrowing Response,
+        on app: App,
+        _ exchange: inout Exchange
+    ) -> ResponseWriter.State {
+        exchange.noteResponse(response)
+        if app.isWritingInterim { return .idle }
+        if case .tunnel = response.body { return .idle }
+        return write(response, on: app, &exchange)
+    }
+
+    private func write<App: AppSide>(
+        _ response: borrowing Response,
+        on app: App,
+        _ exchange: inout Exchange
+    ) -> ResponseWriter.State {
+        exchange.status = response.status
+        let written = app.beginResponse(response, to: exchange.head, exchange.head.persistence)
+        switch written.state {
+        case .done:
+            exchange.bytesOut = written.bytesOut
+            finish(&exchange, app)
+        case .broken: giveUp(written, on: app, &exchange)
+        case .idle, .head, .body: break
+        }
+        return written.state
+    }
+
+    /// Writes what has to wait.
+    // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
+    @inline(never)
+    private func finish<App: AppSide>(
+        _ response: Response,
+        _ started: ResponseWriter.State,
+        on app: App,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        var state = started
+        if state == .idle {
+            await app.interimWritten()
+            if case .tunnel(let upstream) = response.body {
+                // Only a connection has offered to switch.
+                guard let connection = app.connection else {
+                    upstream.close()
+                    return false
+                }
+                await tunnel(
+                    to: upstream,
+                    opening: TunnelOpening(switching: response),
+                    on: connection,
+                    idle: app.request.idleSetting,
+                    &exchange
+                )
+                return false
+            }
+            state = write(response, on: app, &exchange)
+        }
+        if state != .done, state != .broken {
+            let written = await app.finishResponse()
+            state = written.state
+            if let trailers = written.trailers { exchange.noteCall(trailers) }
+            if state == .done {
+                exchange.bytesOut = written.bytesOut
+                finish(&exchange, app)
+            } else {
+                giveUp(written, on: app, &exchange)
+            }
+        }
+        guard state == .done else { return false }
+        if !app.persists { await app.closeAfterLingering() }
+        return app.persists
+    }
+
+    /// Ends an exchange whose response broke off: the head is out, or some of it, and the only honest
+    /// end is one that no app takes for a complete response.
+    private func giveUp(
+        _ written: WrittenResponse,
+        on app: some AppSide,
+        _ exchange: inout Exchange
+    ) {
+        if !written.isHeadOut { exchange.status = nil }
+        exchange.bytesOut = written.bytesOut
+        exchange.fail(NetworkError(ofExchange: written.fault ?? CancellationError()), app.shutdown)
+        finish(&exchange, app)
+        app.reset()
+    }
+
+    /// Writes to the app why there is no response, and the record to the log.
+    ///
+    /// - Returns: whether the connection may be used for another request.
+    func explain<App: AppSide>(
+        _ error: NetworkError,
+        on app: App,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        exchange.noteIntendedHost()
+        let error = error.kind == .cancelled && app.shutdown == .cut ? .drainEnded : error
+        exchange.fail(error, app.shutdown)
+        guard error.kind != .cancelled else {
+            finish(&exchange, app)
+            app.reset()
+            return false
+        }
+        await app.interimWritten()
+        var response = ErrorResponder.response(
+            to: error,
+            channel: exchange.channel?.name,
+            signIn: exchange.signInAdvice,
+            requestID: exchange.record.context.requestID
+        )
+        if exchange.isCall {
+            response = CallResponder.response(to: error, as: response)
+            exchange.noteCall(response.headers)
+        }
+        let page =
+            exchange.channel == nil
+            ? channels.listedOrigin(of: exchange.head.headers) : exchange.page
+        if let page { CrossOrigin.allow(page, in: &response.headers) }
+        exchange.status = response.status
+        // After a malformed message nothing that follows can be trusted. Neither can what follows a
+        // CONNECT: it is meant for the tunnel.
+        let persistence =
+            error.kind == .httpRequestError || exchange.head.method == .connect
+            ? .close : exchange.head.persistence
+        var written = app.beginResponse(response, to: exchange.head, persistence)
+        if written.state != .done, written.state != .broken { written = await app.finishResponse() }
+        guard written.state == .done else {
+            let cause = NetworkError(ofExchange: written.fault ?? CancellationError())
+            if !written.isHeadOut {
+                exchange.status = nil
+                if cause.kind == .cancelled { exchange.fail(cause, app.shutdown) }
+            }
+            exchange.bytesOut = written.bytesOut
+            finish(&exchange, app)
+            app.reset()
+            return false
+        }
+        exchange.bytesOut = written.bytesOut
+        finish(&exchange, app)
+        if !app.persists { await app.closeAfterLingering() }
+        return app.persists
+    }
+}

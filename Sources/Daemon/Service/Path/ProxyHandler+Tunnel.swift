@@ -1,0 +1,89 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+import OriginTransport
+
+/// Tunnels: after CONNECT, and after a switch to another protocol.
+extension ProxyHandler {
+    /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.
+    func connect(
+        to authority: Authority,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async throws(NetworkError) {
+        let upstream = try await channels.forward.tunnel(
+            to: authority,
+            hasChannel: channels.router.isUpstream(authority),
+            &exchange.record.context
+        )
+        await tunnel(
+            to: upstream,
+            opening: .connected,
+            on: app,
+            idle: ForwardProxy.tunnelIdle,
+            &exchange
+        )
+    }
+
+    /// Tells the app that its connection is now a tunnel, and carries bytes until it ends.
+    ///
+    /// - Parameters:
+    ///   - upstream: the other end.
+    ///   - opening: the head that opens the tunnel for the app.
+    ///   - app: the connection that becomes the tunnel's end.
+    ///   - idle: how long nothing may move in either direction.
+    ///   - exchange: its record is written at the end.
+    func tunnel(
+        to upstream: any DuplexStream,
+        opening: TunnelOpening,
+        on app: DownstreamConnection,
+        idle: TimeSetting,
+        _ exchange: inout Exchange
+    ) async {
+        _ = app.beginResponse(.close)
+        do throws(NetworkError) {
+            try await opening.write(to: app)
+            exchange.status = opening.status
+        } catch {
+            upstream.close()
+            exchange.fail(error, app.state.shutdown)
+            return end(&exchange, app)
+        }
+        logTunnel(opening, exchange)
+        let tunnel = Tunnel(on: loop, idle: idle)
+        await tunnel.run(
+            app: TunnelOpening.stream(to: app, idleTimeout: idle.value),
+            upstream: upstream
+        )
+        (app.request.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
+        if let failure = tunnel.failure { exchange.failTunnel(failure, app.state.shutdown) }
+        end(&exchange, app)
+    }
+
+    private func end(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+        finish(&exchange, app)
+        if exchange.hasFailed || exchange.isAborted { app.reset() } else { app.close() }
+    }
+
+    private func logTunnel(_ opening: TunnelOpening, _ exchange: borrowing Exchange) {
+        var facts: [(name: String, value: EventRecord.Value)] = [
+            ("request_id", .text(exchange.record.context.requestID))
+        ]
+        if let name = opening.upgrade { facts.append(("protocol", .text(name))) }
+        if let address = exchange.record.context.upstreamAddress {
+            facts.append(("upstream", .text(address)))
+        }
+        (exchange.channel?.log ?? channels.ownLog).write(
+            EventRecord(
+                time: .now,
+                event: .upgrade,
+                message: "a tunnel was opened",
+                facts: facts
+            ),
+            now: .now
+        )
+        onLogged?()
+    }
+}

@@ -1,0 +1,347 @@
+import NetproxyBytes
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+
+/// Carries one request through the proxy: this is the product on one screen.
+///
+/// One per loop. Not `Sendable`.
+final class ProxyHandler {
+    let loop: EventLoop
+    private let requests: UpstreamRequest
+    private let requestIDs: RequestIDs
+    /// Counts the requests that no channel claimed.
+    let unclaimed = ChannelTally()
+    /// The exchanges that `netproxy why` can explain.
+    let recent = RecentExchanges()
+    /// Prints exchanges, where `netproxy run` was started in a terminal.
+    var console: ConsoleLines?
+    /// Called after each record.
+    var onLogged: (() -> Void)?
+    /// The channels of the configuration in force.
+    var channels: ChannelTable { didSet { decideOnVia() } }
+    /// The addresses at which apps reach this proxy.
+    var listenAddresses = ListenAddresses() { didSet { decideOnVia() } }
+
+    init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
+        self.loop = loop
+        self.requests = requests
+        self.channels = channels
+        requestIDs = RequestIDs()
+    }
+
+    /// Answers one request.
+    ///
+    /// What need not wait happens in functions that do not: what they hold takes no room in the frame
+    /// that is kept for each waiting request.
+    ///
+    /// - Returns: whether the connection may be used for another.
+    func handle<App: AppSide>(on app: App) async -> Bool {
+        var exchange = begin(on: app)
+        do throws(NetworkError) {
+            var response: Response
+            switch try prepare(on: app, &exchange) {
+            case .answer(let own): response = own
+            case .tunnel(let authority):
+                guard let connection = app.connection else { throw .noTunnel }
+                try await connect(to: authority, on: connection, &exchange)
+                return false
+            case .send(var request):
+                // Held once, or its fields would be copied when they are edited.
+                if request.body.isStream { request = try await gather(request, on: app) }
+                do {
+                    if let channel = exchange.channel {
+                        if let total = channel.totalTimeout {
+                            response = try await channel.send(
+                                consume request,
+                                within: total,
+                                context: &exchange.record.context
+                            )
+                        } else {
+                            response = try await channel.chain.send(
+                                consume request,
+                                context: &exchange.record.context
+                            )
+                        }
+                    } else {
+                        response = try await channels.forward.send(
+                            consume request,
+                            context: &exchange.record.context
+                        )
+                    }
+                } catch {
+                    throw NetworkError(ofExchange: error)
+                }
+                if let channel = exchange.channel, channel.shared.edits(response.headers) {
+                    edit(&response, &exchange)
+                }
+                if app.request.announcesProxy {
+                    response.headers.append(.via, validated: requests.via(exchange.record.context))
+                }
+            }
+            if let page = exchange.page { CrossOrigin.allow(page, in: &response.headers) }
+            return await deliver(response, on: app, &exchange)
+        } catch {
+            return await explain(error, on: app, &exchange)
+        }
+    }
+
+    /// The request with its content, if that arrives at once.
+    // Never inlined: few requests wait for it.
+    @inline(never)
+    private func gather(
+        _ request: Request,
+        on app: some AppSide
+    ) async throws(NetworkError) -> Request {
+        var request = request
+        request.body = try await app.gather(request.body)
+        return request
+    }
+
+    /// What happens to a request.
+    private enum Step: ~Copyable {
+        /// It is answered here.
+        case answer(Response)
+        /// It goes upstream: through its channel, or as it is where no channel claims it.
+        case send(Request)
+        /// Its connection becomes a tunnel.
+        case tunnel(Authority)
+    }
+
+    /// Begins the exchange of the head that was read; a request that names this proxy in absolute-form
+    /// becomes one in origin-form.
+    @inline(never)
+    private func begin(on app: some AppSide) -> Exchange {
+        var head = app.takeHead()
+        var dedicated = app.listener.channel
+        let role = PerceivedRole(head.target)
+        if case .absolute = head.target,
+            let own = listenAddresses.listener(
+                namedBy: head.target,
+                localAddress: app.localAddress
+            )
+        {
+            head.becomeDirect()
+            if dedicated == nil { dedicated = own.channel }
+        }
+        var exchange = Exchange(of: consume head, from: app.peer, on: loop, id: requestIDs.next())
+        exchange.dedicated = dedicated
+        exchange.role = role
+        exchange.noteRequest()
+        if app.version == .http2 { exchange.isCall = RPCStatus.isCall(exchange.head.headers) }
+        return exchange
+    }
+
+    /// Decides where a request goes, and makes the one that goes upstream.
+    @inline(never)
+    private func prepare<App: AppSide>(
+        on app: App,
+        _ exchange: inout Exchange
+    ) throws(NetworkError) -> Step {
+        var plan: ForwardPlan
+        do throws(NetworkError) {
+            switch try planChannel(on: app, &exchange) {
+            case .answer(let response): return .answer(response)
+            case .tunnel(let authority): return .tunnel(authority)
+            case .forward(let own): plan = own
+            }
+        } catch {
+            guard exchange.channel == nil else { throw error }
+            let keys = channels.keys.shown(in: exchange.head.headers)
+            if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
+            let unclaimed = UnclaimedRequests(channels: channels)
+            switch try unclaimed.plan(exchange.head, error, on: app, showing: keys) {
+            case .answer(let response): return .answer(response)
+            case .tunnel(let authority): return .tunnel(authority)
+            case .forward(let other):
+                app.request.idleTimeout = ForwardProxy.idleTimeout
+                plan = other
+            }
+        }
+        for field in plan.keyFields { exchange.head.headers.removeAll(like: field) }
+        // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
+        if exchange.head.version == .http11 {
+            exchange.record.context.onInformational = app.interim
+        }
+        try exchange.channel?.checkTrace(exchange.head, target: plan.target)
+        if let own = try lastStop(exchange.head) { return .answer(own) }
+        var request = try requests.make(
+            &exchange.head,
+            &plan,
+            body: app.requestBody(exchange.head.framing),
+            requestID: exchange.record.context.requestID,
+            over: app.version
+        )
+        if let channel = exchange.channel {
+            exchange.beginTrace(in: &request, as: channel.trace)
+        }
+        exchange.noteDestination(of: request, showing: plan.shownTarget)
+        if let channel = exchange.channel, channel.shared.editsInterim {
+            editInterim(of: &exchange)
+        }
+        if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
+        return .send(consume request)
+    }
+
+    /// A loop is possible only where a channel leads to one of our own addresses.
+    private func decideOnVia() {
+        for channel in channels.channels { channel.decideOnVia(listenAddresses) }
+    }
+
+    /// Finds the channel of a request, and checks that the app may use it this way.
+    private func planChannel<App: AppSide>(
+        on app: App,
+        _ exchange: inout Exchange
+    ) throws(NetworkError) -> UnclaimedRequests.Plan {
+        let table = channels
+        let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
+        let channel = table.channels[route.channel]
+        exchange.enter(channel, by: route.rule)
+        app.request.enter(
+            idleTimeout: channel.idleTimeout,
+            announcesProxy: channel.announcesProxy
+        )
+        if let own = route.ownCredential { exchange.hide(own) }
+        let access = channel.access
+        if exchange.fields.contains(.origin) {
+            exchange.page = access.pages.listedOrigin(of: exchange.head.headers)
+        }
+        try access.checkPage(
+            exchange.head,
+            isChannelHost: { table.isChannelHost($0) },
+            localAddress: { app.localAddress }
+        )
+        // Before anything else is asked for: a preflight can carry no key, and its method is not the
+        // one that the page wants.
+        if exchange.page != nil, CrossOrigin.isPreflight(exchange.head) {
+            let methods = channel.shared.scope.methods
+            return .answer(CrossOrigin.answer(to: exchange.head, allowing: methods))
+        }
+        let keys = try access.checkUser(
+            exchange.head,
+            userID: app.peer.userID,
+            role: exchange.role,
+            ownCredential: route.ownCredential
+        )
+        if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
+        if keys.lent != nil || channel.shared.accountChoice != nil {
+            try channel.shared.chooseAccounts(
+                for: keys.lent,
+                app.peer.userID,
+                &exchange.record.context
+            )
+        }
+        try channel.shared.scope.check(exchange.head, target: route.target)
+        try channel.shared.hidden?.check(route.target)
+        if let limiter = channel.shared.limiter {
+            let client = RateClient(
+                key: keys.lent?.id,
+                userID: app.peer.userID,
+                address: app.peer.address
+            )
+            try limiter.check(client, at: .nanoseconds(Int64(loop.now)))
+        }
+        for field in SecondTarget.fields(in: exchange.head.headers) {
+            try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
+        }
+        var (target, shown) = (route.target, route.target)
+        if let own = route.ownCredential, !keys.isInPath {
+            target = channel.shared.target(target, with: own)
+        }
+        if keys.isInQuery, let parameter = channel.shared.place?.parameter {
+            target = parameter.removed(from: target)
+            shown = target
+        }
+        return .forward(
+            ForwardPlan(
+                origin: channel.origin,
+                target: target,
+                shownTarget: shown,
+                keyFields: keys.fields,
+                credentialFields: channel.credentialFields,
+                ruledFields: channel.shared.ruledFields,
+                fillsInUserAgent: channel.shared.fillsInUserAgent,
+                announcesProxy: channel.announcesProxy,
+                detectsCircles: channel.detectsCircles
+            )
+        )
+    }
+
+    /// The response to a request that goes no further.
+    private func lastStop(_ head: RequestHead) throws(NetworkError) -> Response? {
+        guard head.headers.contains(KnownField.maxForwards) else { return nil }
+        return try MaxForwards.answer(to: head)
+    }
+
+    /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a
+    /// credential is worth a look.
+    private func warn(of nominated: [HTTPFieldName], in exchange: borrowing Exchange) {
+        let names = nominated.map(\.description).joined(separator: ", ")
+        (exchange.channel?.log ?? channels.ownLog).write(
+            EventRecord(
+                time: .now,
+                level: .warning,
+                event: .request,
+                message: "Connection named fields that only the proxy may remove",
+                facts: [
+                    ("request_id", .text(exchange.record.context.requestID)),
+                    ("fields", .text(names)),
+                ]
+            ),
+            now: .now
+        )
+    }
+
+    /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
+    func interimWriter<App: AppSide>(for app: App) -> InterimWriter {
+        let bound = LoopBound(app, on: loop)
+        let pseudonym = requests.pseudonym
+        return { status, headers in
+            var headers = headers
+            if bound.value.request.announcesProxy {
+                headers.append(.via, validated: "1.1 \(pseudonym)")
+            }
+            try await bound.value.writeInterim(status, headers)
+        }
+    }
+
+    /// Refuses a malformed request, and closes the connection.
+    func refuse<App: AppSide>(_ error: NetworkError, on app: App) async {
+        app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
+        app.request.hasChannelLimits = false
+        let line = app.requestLine
+        var exchange = Exchange(
+            of: line ?? app.unreadHead,
+            from: app.peer,
+            on: loop,
+            id: requestIDs.next()
+        )
+        if line != nil { exchange.noteRequest() } else { exchange.noteUnreadable() }
+        _ = await explain(error, on: app, &exchange)
+    }
+
+    /// Ends an exchange: counts, logs and remembers it.
+    func finish(_ exchange: inout Exchange, _ app: some AppSide) {
+        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
+        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
+        let log = exchange.channel?.log ?? channels.ownLog
+        log.write(exchange.record, now: .now, keepingIn: recent.lines)
+        recent.add(exchange.note, to: &exchange.record)
+        console?.show(exchange.record, channel: exchange.channel?.name)
+        onLogged?()
+    }
+}
+
+extension NetworkError {
+    /// A tunnel takes a whole connection.
+    fileprivate static var noTunnel: NetworkError {
+        NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "CONNECT is served over HTTP/1.1 only",
+            status: 501
+        )
+    }
+}

@@ -1,0 +1,144 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+@_spi(Proxying) import NetworkCore
+
+/// Where a request goes, and what is special about some of its fields.
+struct ForwardPlan {
+    let origin: Origin
+    /// Path and query for the upstream, byte for byte; a credential in the path is its marker, unless
+    /// the app brings one.
+    var target: String
+    /// The same without a credential that the app brings.
+    var shownTarget: String
+    /// The fields in which the app presented a key for this proxy: they are removed.
+    var keyFields: [HTTPFieldName] = []
+    /// The fields of the channel's credential, which `Connection` must not name.
+    var credentialFields: [HTTPFieldName] = []
+    /// The fields that only the channel sets, in any spelling.
+    var ruledFields: [HTTPFieldName] = []
+    /// Whether a request without `User-Agent` gets netproxy's: many APIs refuse one without it (RFC 9110
+    /// §10.1.5), and no rule of the channel is about the field.
+    var fillsInUserAgent = false
+    /// Whether the proxy names itself in `Via`.
+    var announcesProxy = true
+    /// Whether it does so, too, in a request that another netproxy has sent, or this one.
+    var detectsCircles = false
+    /// The protected fields that `Connection` named all the same.
+    var refusedNominations: [HTTPFieldName] = []
+}
+
+/// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
+/// any interceptor adds fields.
+struct UpstreamRequest {
+    /// The pseudonym in `Via`, different for every process, so that a loop can be told from a chain.
+    let pseudonym: String
+    private let via10: String
+    private let via11: String
+    private let via20: String
+
+    init(pseudonym: String) {
+        self.pseudonym = pseudonym
+        via10 = "1.0 \(pseudonym)"
+        via11 = "1.1 \(pseudonym)"
+        via20 = "2.0 \(pseudonym)"
+    }
+
+    /// Makes the request, and takes the field section out of the head for it.
+    ///
+    /// - Parameters:
+    ///   - head: the app's request.
+    ///   - plan: where it goes; learns which fields `Connection` may not remove.
+    ///   - body: the content.
+    ///   - requestID: its id, unless the app gave it one.
+    ///   - version: what it came in.
+    /// - Returns: the upstream request.
+    /// - Throws: `proxy_loop_detected` when the request passed here before.
+    func make(
+        _ head: inout RequestHead,
+        _ plan: inout ForwardPlan,
+        body: HTTPBody,
+        requestID: String,
+        over version: HTTPVersion
+    ) throws(NetworkError) -> Request {
+        let upgrade =
+            head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
+        let takesTrailers = head.takesTrailers
+        // Moved, not copied: fields are added in place.
+        var headers = HTTPHeaders()
+        swap(&headers, &head.headers)
+        plan.refusedNominations =
+            HopByHop(removingFrom: &headers, protecting: plan.credentialFields).refused
+        headers.removeImitations(of: plan.ruledFields)
+        if headers.contains(HTTPFieldName.expect) {
+            // Only content that is still to come can wait for a 100.
+            if case .stream = body, head.expectsContinue {
+            } else {
+                headers.remove(HTTPFieldName.expect)
+            }
+        }
+        // Trailers of a request are dropped, so they are not announced.
+        if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
+        if takesTrailers { headers.append(.te, validated: "trailers") }
+        if headers.contains(KnownField.maxForwards) {
+            try MaxForwards.countDown(&headers, of: head.method)
+        }
+        if let upgrade { headers.append(.upgrade, validated: upgrade) }
+        if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
+        var mayComeBack = false
+        if !headers.contains(HTTPFieldName.xRequestId) {
+            headers.append(.xRequestId, validated: requestID)
+        } else if plan.detectsCircles {
+            // No configuration shows a circle of several proxies, but the others leave the id alone.
+            mayComeBack = headers[.xRequestId].map(RequestIDs.areMade) ?? false
+        }
+        if plan.announcesProxy || mayComeBack {
+            let received = version == .http2 ? via20 : via11
+            headers.append(.via, validated: head.version == .http10 ? via10 : received)
+        }
+        if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
+            headers.append(.userAgent, validated: OwnRequests.userAgent)
+        }
+        return Request(
+            method: head.method,
+            origin: plan.origin,
+            target: plan.target,
+            headers: headers,
+            body: body
+        )
+    }
+
+    /// The `Via` of a response: which version the upstream spoke, and who we are.
+    func via(_ context: RequestContext) -> String {
+        switch context.version {
+        case .http10: via10
+        case .http11: via11
+        case .http2: via20
+        }
+    }
+
+    private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {
+        let isLoop = headers.elements(of: .via).contains { hop in
+            let parts = hop.split { $0 == " " || $0 == "\t" }
+            return parts.count >= 2 && parts[1] == pseudonym
+        }
+        guard isLoop else { return }
+        throw NetworkError(
+            .proxyLoopDetected,
+            side: .downstream,
+            detail: "the request passed through this proxy before; does a channel point at it?",
+            status: 508
+        )
+    }
+}
+
+extension RequestHead {
+    /// Whether the app reads trailer fields (RFC 9110 §10.1.4).
+    var takesTrailers: Bool {
+        guard version == .http11, headers.contains(KnownField.te) else { return false }
+        return headers.elements(of: .te).contains { coding in
+            let name = coding.prefix { $0 != " " && $0 != "\t" && $0 != ";" }
+            return Grammar.equalIgnoringCase(String(name), "trailers")
+        }
+    }
+}

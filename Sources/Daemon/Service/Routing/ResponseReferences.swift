@@ -1,0 +1,262 @@
+import NetproxyConfig
+import NetproxyHTTPMessage
+import NetworkCore
+
+/// What the fields of a response refer to, and what becomes of it on the way to the app.
+///
+/// Links and cookies of the upstream's own are mapped to the app's names where the channel asks for
+/// that. A credential that stands in the query or the path comes back in such fields: the app never sees
+/// it.
+struct ResponseReferences {
+    /// The fields with references, of those that a lookup of a bit finds; a challenge may refer to metadata.
+    private static let known = KnownFieldSet(
+        .location,
+        .contentLocation,
+        .link,
+        .setCookie,
+        .wwwAuthenticate
+    )
+    /// The lengths of the names of the others, as bits.
+    private static let lengths = LeadsAway.Field.allCases.map(\.name)
+        .filter { $0.known == nil }
+        .reduce(UInt64(0)) { $0 | 1 << UInt64($1.text.utf8.count) }
+
+    /// Whether a section may have a field with a reference.
+    static func mayBe(in headers: HTTPHeaders) -> Bool {
+        !headers.knownFields.isDisjoint(with: known)
+            || headers.hasOther(ofLengths: lengths)
+                && LeadsAway.Field.allCases.contains { headers.contains($0.name) }
+    }
+
+    let view: AppView
+    let rewritten: Set<RewrittenPart>
+    /// Hides the credential that was sent; `nil` where it cannot come back.
+    var reflection: CredentialReflection?
+
+    /// Edits the field section of a response, and tells what leads its reader past netproxy.
+    func edit(_ headers: inout HTTPHeaders) -> LeadsAway {
+        var leads = LeadsAway()
+        for field in LeadsAway.Field.allCases where headers.contains(field.name) {
+            edit(field, in: &headers, &leads)
+        }
+        reflection?.hideElsewhere(in: &headers)
+        return leads
+    }
+
+    private func edit(
+        _ field: LeadsAway.Field,
+        in headers: inout HTTPHeaders,
+        _ leads: inout LeadsAway
+    ) {
+        let values = headers.values(of: field.name)
+        let edited = values.map { value in
+            switch field {
+            case .cookie: cookie(value, &leads)
+            case .refresh: refresh(value, &leads)
+            case .link: links(value, &leads)
+            default: reference(value[...], field, &leads)
+            }
+        }
+        guard edited != values else { return }
+        headers.remove(field.name)
+        for value in edited { headers.append(field.name, validated: value) }
+    }
+
+    private func reference(
+        _ reference: Substring,
+        _ field: LeadsAway.Field,
+        _ leads: inout LeadsAway
+    ) -> String {
+        var result = String(reference)
+        switch view.lead(reference) {
+        case .here: break
+        case .elsewhere: leads.insert(field, .elsewhere)
+        case .upstream(let translated):
+            if rewritten.contains(.links) {
+                result = translated
+            } else {
+                leads.insert(field, .upstream)
+            }
+        }
+        return reflection?.hidden(in: result) ?? result
+    }
+
+    /// The targets of links stand between angle brackets (RFC 8288 §3).
+    private func links(_ value: String, _ leads: inout LeadsAway) -> String {
+        var (text, isQuoted) = ("", false)
+        var rest = value[...]
+        while let character = rest.popFirst() {
+            text.append(character)
+            switch character {
+            case "\"": isQuoted.toggle()
+            case "\\" where isQuoted: if let next = rest.popFirst() { text.append(next) }
+            case "<" where !isQuoted:
+                let target = rest.prefix { $0 != ">" }
+                text += reference(target, .link, &leads)
+                rest = rest[target.endIndex...]
+            default: break
+            }
+        }
+        return text
+    }
+
+    /// `5; url=…`, as browsers read it.
+    private func refresh(_ value: String, _ leads: inout LeadsAway) -> String {
+        let bytes = value.utf8.map(Grammar.lowercased)
+        guard let mark = bytes.firstRange(of: Array("url=".utf8)) else { return value }
+        let start = value.utf8.index(value.startIndex, offsetBy: mark.upperBound)
+        let quotes = value[start...].prefix { $0 == "'" || $0 == "\"" }
+        let target = value[quotes.endIndex...].prefix { $0 != "'" && $0 != "\"" }
+        return value[..<target.startIndex] + reference(target, .refresh, &leads)
+            + value[target.endIndex...]
+    }
+
+    /// A cookie for the host, the scheme and the path that the app uses (RFC 6265 §5.2).
+    private func cookie(_ value: String, _ leads: inout LeadsAway) -> String {
+        let parts = value.split(separator: ";", omittingEmptySubsequences: false)
+        guard rewritten.contains(.cookies) else {
+            if parts.dropFirst().contains(where: isLost) { leads.insert(.cookie, .upstream) }
+            return value
+        }
+        // The prefixes of these names demand attributes (RFC 6265bis §4.1.3): a client would drop the rest.
+        let name = parts[0].drop { $0 == " " }.lowercased()
+        if name.hasPrefix("__host-") { return value }
+        let keepsSecure = name.hasPrefix("__secure-")
+        let changed = parts.enumerated().compactMap { index, part in
+            index == 0 || keepsSecure && ResponseReferences.attributeName(part) == "secure"
+                ? String(part) : attribute(part)
+        }
+        return changed.joined(separator: ";")
+    }
+
+    /// Whether an attribute keeps a client from sending a cookie back to netproxy.
+    private func isLost(_ part: Substring) -> Bool {
+        let value = ResponseReferences.attributeValue(part)
+        switch ResponseReferences.attributeName(part) {
+        case "domain": return !value.isEmpty && !view.isWithin(domain: value)
+        case "secure": return true
+        case "path": return value.hasPrefix("/") && !AppView.path(value, encloses: view.root)
+        default: return false
+        }
+    }
+
+    /// An attribute of a cookie as the app's own client takes it; `nil` for one that it would not.
+    private func attribute(_ part: Substring) -> String? {
+        let value = ResponseReferences.attributeValue(part)
+        switch ResponseReferences.attributeName(part) {
+        case "domain": return view.isWithin(domain: value) ? String(part) : nil
+        // Apps speak plain HTTP to netproxy; the others are void without it.
+        case "secure", "partitioned": return nil
+        case "samesite" where value.lowercased() == "none": return nil
+        case "path":
+            guard value.hasPrefix("/") else { return String(part) }
+            if let path = view.translated(value) { return " Path=\(path)" }
+            return AppView.path(value, encloses: view.upstreamRoot)
+                ? " Path=\(view.root)" : String(part)
+        default: return String(part)
+        }
+    }
+}
+
+extension ResponseReferences {
+    private static func attributeValue(_ part: Substring) -> Substring {
+        let value = part.drop { $0 != "=" }.dropFirst().drop { $0 == " " || $0 == "\t" }
+        guard let end = value.lastIndex(where: { $0 != " " && $0 != "\t" }) else { return "" }
+        return value[...end]
+    }
+
+    private static func attributeName(_ part: Substring) -> String {
+        part.prefix { $0 != "=" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+}
+
+/// Finds the credential of a request in what a response says of that request.
+struct CredentialReflection {
+    private let place: CredentialPlace
+    private let credential: Credential
+    private let names: UpstreamNames
+
+    /// Returns `nil` for a credential in a field, which no URL repeats, and for one that only signs.
+    init?(of credential: Credential?, in place: CredentialPlace?, _ names: UpstreamNames) {
+        guard let credential, credential.signing == nil, let place, place.fieldName == nil else {
+            return nil
+        }
+        (self.place, self.credential, self.names) = (place, credential, names)
+    }
+
+    /// A reference without the credential, which netproxy adds again when it is followed.
+    func hidden(in reference: String) -> String {
+        let value = place.value(of: credential)
+        var text = reference
+        if let parameter = place.parameter, parameter.values(in: text).contains(value) {
+            text = parameter.removed(from: text)
+        } else if place.parameter == nil {
+            let start = CredentialReflection.pathStart(in: text)
+            let encoded = place.encodedInPath(credential)
+            let path = names.all.lazy.compactMap { $0.hidden(encoded, in: text[start...]) }.first
+            if let path { text = text[..<start] + path }
+        }
+        return Redaction.hiding([credential.bare], in: text, by: PathTemplate.encodedMarker)
+    }
+
+    /// Hides the credential in all fields, `Proxy-Status` of another proxy among them.
+    func hideElsewhere(in headers: inout HTTPHeaders) {
+        let secret = [credential.bare]
+        guard headers.contains(where: { Redaction.hiding(secret, in: $0.value) != $0.value }) else {
+            return
+        }
+        var edited = HTTPHeaders()
+        for field in headers {
+            edited.append(field.name, validated: Redaction.hiding(secret, in: field.value))
+        }
+        headers = edited
+    }
+
+    private static func pathStart(in reference: String) -> String.Index {
+        guard let slashes = reference.firstRange(of: "//") else { return reference.startIndex }
+        return reference[slashes.upperBound...].firstIndex(of: "/") ?? reference.endIndex
+    }
+}
+
+/// Which fields of a response led its reader past netproxy, by name: their values are not kept.
+struct LeadsAway: Equatable {
+    enum Field: UInt32, CaseIterable {
+        case location, contentLocation, link, refresh, cookie
+        /// Where Google has an upload continue.
+        case uploadURL, uploadControlURL
+        /// Where Azure tells how far an operation is.
+        case operationLocation, asyncOperation
+        /// The URL of what an OData request has made (OData 4.01 §8.3.4).
+        case entityID
+
+        var name: HTTPFieldName {
+            switch self {
+            case .location: .location
+            case .contentLocation: .contentLocation
+            case .link: .link
+            case .refresh: "Refresh"
+            case .cookie: .setCookie
+            case .uploadURL: "X-Goog-Upload-URL"
+            case .uploadControlURL: "X-Goog-Upload-Control-URL"
+            case .operationLocation: "Operation-Location"
+            case .asyncOperation: "Azure-AsyncOperation"
+            case .entityID: "OData-EntityId"
+            }
+        }
+    }
+
+    enum Kind: UInt32 {
+        case upstream, elsewhere
+    }
+
+    private var bits: UInt32 = 0
+
+    mutating func insert(_ field: Field, _ kind: Kind) {
+        bits |= 1 << (field.rawValue * 2 + kind.rawValue)
+    }
+
+    /// The names of the fields that led to one kind of place.
+    func fields(leadingTo kind: Kind) -> [Field] {
+        Field.allCases.filter { bits & 1 << ($0.rawValue * 2 + kind.rawValue) != 0 }
+    }
+}

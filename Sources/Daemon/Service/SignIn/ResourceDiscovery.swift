@@ -1,0 +1,252 @@
+import NetproxyConfig
+import NetworkCore
+import OAuth
+
+/// Finds the authorization server of a channel by its upstream's URL, and a client there, for
+/// `netproxy login`.
+///
+/// Nothing else follows what an upstream says about its authorization server.
+struct ResourceDiscovery: Sendable {
+    /// The scope by which a server is asked for a refresh token (OpenID Connect Core §11).
+    private static let offlineAccess = "offline_access"
+    /// How many of the authorization servers that a resource names are asked.
+    private static let candidateLimit = 4
+
+    let channel: ChannelConfiguration
+    let settings: OAuthSettings
+    let discovery: OAuthSettings.Discovery
+    /// Speaks to the upstream, without its credential.
+    let upstream: any HTTPTransport
+    /// Speaks to authorization servers.
+    let transport: any HTTPTransport
+    let clock: any NetworkClock
+    /// Prints a line for the user.
+    let say: @Sendable (String) -> Void
+
+    /// What a sign-in asks for beyond what the resource says.
+    struct Request: Sendable {
+        /// Scopes to add: by hand, or because the API missed them.
+        var scopes: [String] = []
+        var purpose = ClientRegistration.Purpose.browser
+        var registration = SignIn.Registration.whenNeeded
+    }
+
+    /// The scopes of a client.
+    private struct Scopes {
+        /// Those of this sign-in.
+        var wanted: [String]
+        /// Those that another one may ask for.
+        var possible: [String]
+    }
+
+    /// Asks the upstream, and its server about itself; registers a client if it has to, after it has said
+    /// where.
+    ///
+    /// - Parameters:
+    ///   - request: what the sign-in asks for.
+    ///   - pinned: the server that was trusted before.
+    /// - Returns: the server and its client.
+    /// - Throws: `SignIn.Failure`.
+    func find(_ request: Request, pinned: PinnedServer?) async throws(SignIn.Failure)
+        -> PinnedServer
+    {
+        do {
+            let found = try await ResourceProbe(
+                over: upstream,
+                clock: clock,
+                allowsInsecure: channel.allowInsecure
+            ).find(channel.endpoint)
+            if let change = pinned?.change(to: found.resource) {
+                throw SignIn.Failure(
+                    description:
+                        "\(channel.name): \(change). Nothing was sent there. If that is right: "
+                        + "netproxy logout \(channel.name), then netproxy login \(channel.name)"
+                )
+            }
+            let metadata = try await metadata(of: found.resource, pinned)
+            try check(metadata, for: request.purpose)
+            let issuer = metadata.issuer ?? ""
+            say("\(channel.name) (\(channel.endpoint)) is protected by \(issuer).")
+            let scopes = scopes(found, metadata, request, pinned)
+            let (client, origin) = try await client(
+                at: metadata,
+                Scopes(wanted: scopes, possible: found.resource.scopes),
+                request,
+                pinned
+            )
+            let server = PinnedServer(
+                issuer: issuer,
+                resource: found.resource.identifier,
+                client: client,
+                scopes: scopes,
+                ownPaths: metadata.paths(on: channel.endpoint.origin)
+            )
+            tell(server, found.resource, origin)
+            return server
+        } catch let error as SignIn.Failure {
+            throw error
+        } catch {
+            throw SignIn.Failure(description: "\(channel.name): \(error)")
+        }
+    }
+
+    // MARK: - The server
+
+    /// The metadata of the first server that has any: of the one that was trusted before, where it is still
+    /// named, and of no other.
+    private func metadata(
+        of resource: ProtectedResource,
+        _ pinned: PinnedServer?
+    ) async throws -> ServerMetadata {
+        var candidates = Array(resource.issuers.prefix(Self.candidateLimit))
+        if let pinned { candidates = [resource.issuer(preferring: pinned.issuer)] }
+        var reasons: [String] = []
+        for (index, issuer) in candidates.enumerated() {
+            do throws(MetadataError) {
+                return try await MetadataDirectory(
+                    .named,
+                    issuer: issuer,
+                    transport: transport,
+                    clock: clock,
+                    allowsInsecure: channel.allowInsecure
+                ).metadata()
+            } catch {
+                if candidates.count == 1 { throw error }
+                reasons.append("\(issuer): \(error)")
+                if index + 1 < candidates.count {
+                    say("The server \(issuer) cannot be used: \(error)")
+                }
+            }
+        }
+        throw SignIn.Failure(
+            description: "\(channel.name): none of the authorization servers that "
+                + "\(resource.identifier) names can be used: \(reasons.joined(separator: "; "))"
+        )
+    }
+
+    /// Refuses a server at which the user could not sign in, before a client is registered there.
+    private func check(
+        _ server: ServerMetadata,
+        for purpose: ClientRegistration.Purpose
+    ) throws(SignInError) {
+        let issuer = server.issuer ?? ""
+        guard server.tokenEndpoint != nil else {
+            throw SignInError("the metadata for \(issuer) names no token endpoint")
+        }
+        switch purpose {
+        case .browser:
+            guard server.authorizationEndpoint != nil else {
+                throw SignInError(
+                    "the metadata for \(issuer) names no authorization endpoint"
+                        + (server.deviceEndpoint == nil ? "" : "; use --device")
+                )
+            }
+            try AuthorizationCodeFlow.checkChallenges(of: server)
+        case .device:
+            guard server.deviceEndpoint != nil else {
+                throw SignInError(
+                    "the metadata for \(issuer) names no device authorization endpoint: sign in "
+                        + "without --device"
+                )
+            }
+        }
+    }
+
+    // MARK: - Scopes
+
+    /// The configured scopes, else those of the challenge, else those of the metadata; with them those that
+    /// were granted before and those that are wanted now.
+    private func scopes(
+        _ found: ResourceProbe.Finding,
+        _ server: ServerMetadata,
+        _ request: Request,
+        _ pinned: PinnedServer?
+    ) -> [String] {
+        var scopes = settings.scopes
+        if scopes.isEmpty {
+            scopes =
+                found.challengedScopes.isEmpty ? found.resource.scopes : found.challengedScopes
+            if server.scopes?.contains(Self.offlineAccess) == true {
+                scopes = ScopeList.union(scopes, [Self.offlineAccess])
+            }
+        }
+        return ScopeList.union(ScopeList.union(scopes, pinned?.scopes ?? []), request.scopes)
+    }
+
+    // MARK: - The client
+
+    /// The client, and how it came by its id, for people.
+    private func client(
+        at server: ServerMetadata,
+        _ scopes: Scopes,
+        _ request: Request,
+        _ pinned: PinnedServer?
+    ) async throws -> (PinnedServer.Client, String) {
+        if !settings.clientID.isEmpty {
+            return (PinnedServer.Client(id: settings.clientID, kind: .configured), "configured")
+        }
+        if let url = discovery.clientMetadataURL, server.acceptsClientDocuments {
+            return (PinnedServer.Client(id: url, kind: .document), "client_metadata_url")
+        }
+        if request.registration == .whenNeeded, let known = reusable(pinned, for: scopes.wanted) {
+            return (
+                known,
+                "registered at an earlier sign-in; if the server does not know it any more: "
+                    + "netproxy logout \(channel.name), then netproxy login \(channel.name)"
+            )
+        }
+        let registration = ClientRegistration(
+            with: server,
+            redirect: try LoopbackRedirect.freeURI(for: settings.redirect),
+            scopes: ScopeList.union(scopes.wanted, scopes.possible),
+            for: request.purpose
+        )
+        if let place = server.registrationEndpoint { say("Registering a client at \(place).") }
+        let client = try await registration.register(
+            over: transport,
+            clock: clock,
+            allowsInsecure: channel.allowInsecure
+        )
+        return (client, "registered now")
+    }
+
+    /// The client of an earlier sign-in, if the server may still know it and its redirect is free.
+    private func reusable(
+        _ pinned: PinnedServer?,
+        for scopes: [String]
+    ) -> PinnedServer.Client? {
+        guard let client = pinned?.client, client.kind == .registered,
+            client.isGood(at: clock.wallNow), client.covers(scopes),
+            let redirect = client.redirect.flatMap(RedirectURI.init),
+            settings.redirect.accepts(redirect), LoopbackRedirect.isFree(redirect)
+        else { return nil }
+        return client
+    }
+
+    // MARK: - Words
+
+    private func tell(_ server: PinnedServer, _ resource: ProtectedResource, _ origin: String) {
+        say(
+            "You are about to trust that server with your sign-in to \(server.resource), as the client "
+                + "\(server.client.id) (\(origin)), "
+                + (server.scopes.isEmpty
+                    ? "for no particular scope."
+                    : "for the scopes \(server.scopes.joined(separator: ", ")).")
+        )
+        let others = resource.otherIssuers(than: server.issuer).prefix(4)
+        if !others.isEmpty {
+            say("It also names \(others.joined(separator: ", ")), which is not used.")
+        }
+    }
+}
+
+extension ChannelConfiguration {
+    /// The URL that requests begin with: that of the resource.
+    var endpoint: ServerEndpoint {
+        guard let first = upstreams.first else { return "" }
+        return ServerEndpoint(
+            origin: first.origin,
+            target: first.basePath.isEmpty ? "/" : first.basePath
+        )
+    }
+}

@@ -1,0 +1,206 @@
+import NetproxyConfig
+import NetproxyEventIO
+import NetworkCore
+import OAuth
+import Synchronization
+
+extension SignIn {
+    /// How long a sign-in with a browser may take.
+    private static let browserLimit = Duration.seconds(300)
+
+    /// Signs in through a browser on this machine (RFC 8252): opens the page or prints it, and waits for
+    /// the browser to come back, five minutes at most.
+    ///
+    /// - Parameter opener: opens the page; without one the user does.
+    /// - Throws: `Failure`, `CancellationError`.
+    package func throughBrowser(_ opener: BrowserOpener? = nil) async throws {
+        try await prepare()
+        do {
+            let server = try await client.server(needing: \.authorizationEndpoint)
+            try await throughBrowser(server, opener)
+        } catch let error as MetadataError {
+            throw Failure(description: error.description)
+        } catch let error as IOError {
+            throw Failure(description: "\(error)")
+        } catch let error as SignInError {
+            throw Failure(description: error.description, serverError: error.serverError)
+        }
+    }
+
+    private func throughBrowser(_ server: ServerMetadata, _ opener: BrowserOpener?) async throws {
+        let (endings, continuation) = AsyncStream<SignInPage.Ending>.makeStream()
+        let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
+        let attempt = BrowserAttempt(channel: credential.name, say: say)
+        let redirect = try await LoopbackRedirect(
+            client.settings.redirect,
+            showing: SignInPage(
+                channel: credential.name,
+                server: server.authorizationEndpoint?.origin.authority ?? ""
+            ),
+            on: loop
+        ) { query in
+            await attempt.judge(query) { grant in
+                let ending = await keep(grant, attempt)
+                continuation.yield(ending)
+                return ending
+            } refused: { error in
+                let ending = attempt.failed(error.description, code: error.serverError)
+                continuation.yield(ending)
+                return ending
+            }
+        } onShown: {
+            shownContinuation.yield()
+        }
+        let flow = AuthorizationCodeFlow(
+            server: server,
+            configuration: asked,
+            redirect: redirect.uri
+        )
+        let page: String
+        do {
+            page = try await flow.page(
+                over: client.transport,
+                clockOffset: client.service.clockOffset
+            )
+        } catch {
+            await redirect.close()
+            throw error
+        }
+        attempt.begin(flow, redirect: redirect.uri)
+        show(page, opener)
+        var ending = await first(of: endings, within: Self.browserLimit)
+        // A code that came at the last moment is used already, and its tokens are on their way.
+        if ending == nil { ending = await attempt.ending() }
+        // The last page is on its way; the browser gets it unless it has gone.
+        if ending != nil { _ = await first(of: shown, within: .seconds(2)) }
+        await redirect.close()
+        switch ending {
+        case .signedIn: return
+        case .failed(let failure): throw SignInError(failure.description, code: failure.code)
+        case nil:
+            try Task.checkCancellation()
+            throw SignInError("no sign-in was completed within 5 minutes")
+        }
+    }
+
+    private func show(_ page: String, _ opener: BrowserOpener?) {
+        if let opener, opener.open(page) {
+            say("Your browser opens this page to sign in to \(credential.name); if not, open it:")
+        } else {
+            say("Open this page in a browser on this machine to sign in to \(credential.name):")
+        }
+        say("")
+        say("  \(page)")
+        say("")
+    }
+
+    /// Presents the code, once, and stores the tokens.
+    private func keep(_ grant: TokenGrant, _ attempt: BrowserAttempt) async -> SignInPage.Ending {
+        do {
+            let asked = SystemClock().moment
+            let response = try await client.service.tokens(
+                for: grant,
+                configuration: client.configuration,
+                deadline: asked.steady + client.configuration.requestTimeout
+            )
+            try await store(response, asked: asked.wall)
+            return .signedIn
+        } catch let error as TokenFailure {
+            return attempt.failed(error.detail, code: error.serverError)
+        } catch {
+            return attempt.failed("\(error)", code: nil)
+        }
+    }
+
+    /// Returns the first element; `nil` if none comes in time.
+    private func first<Element: Sendable>(
+        of stream: AsyncStream<Element>,
+        within limit: Duration
+    ) async -> Element? {
+        await withTaskGroup(of: Element?.self) { group in
+            group.addTask { await stream.first { _ in true } }
+            group.addTask {
+                // A cancelled sleep ends the wait just as well.
+                do { try await Task.sleep(for: limit) } catch {}
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+}
+
+/// One sign-in through a browser, which takes one answer.
+private final class BrowserAttempt: Sendable {
+    private typealias Ending = SignInPage.Ending
+
+    private struct State {
+        var flow: AuthorizationCodeFlow?
+        var redirect = ""
+        var ending: Task<SignInPage.Ending, Never>?
+        /// What strange requests were told of: once each, since any web page can send them.
+        var told: Set<String> = []
+    }
+
+    private let channel: String
+    private let say: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(channel: String, say: @escaping @Sendable (String) -> Void) {
+        self.channel = channel
+        self.say = say
+    }
+
+    /// Expects the answers of this flow from now on.
+    func begin(_ flow: AuthorizationCodeFlow, redirect: String) {
+        state.withLock { ($0.flow, $0.redirect) = (flow, redirect) }
+    }
+
+    /// How the sign-in ends; `nil` if no code has come.
+    func ending() async -> SignInPage.Ending? {
+        await state.withLock(\.ending)?.value
+    }
+
+    /// Describes the end of a sign-in that failed.
+    func failed(_ words: String, code: String?) -> SignInPage.Ending {
+        let redirect = state.withLock(\.redirect)
+        return .failed(SignInFailure(words, code: code, channel: channel, redirect: redirect))
+    }
+
+    /// Checks a query; a code is presented once, however often the browser sends it, and each time the
+    /// browser is shown the outcome.
+    func judge(
+        _ query: String,
+        present: @escaping @Sendable (TokenGrant) async -> SignInPage.Ending,
+        refused: @escaping @Sendable (SignInError) -> SignInPage.Ending
+    ) async -> LoopbackRedirect.Verdict {
+        guard let flow = state.withLock(\.flow) else { return .stray("it came too early") }
+        let work: @Sendable () async -> SignInPage.Ending
+        switch flow.answer(query) {
+        case .foreign(let words):
+            tell(words)
+            return .stray(words)
+        case .grant(let grant): work = { await present(grant) }
+        case .refused(let error): work = { refused(error) }
+        }
+        let ending = state.withLock { state in
+            if let ending = state.ending { return ending }
+            // Not part of the connection's task: if the browser went away, the code would be used and its
+            // tokens lost.
+            let ending = Task<Ending, Never> { await work() }
+            state.ending = ending
+            return ending
+        }
+        return .ending(await ending.value)
+    }
+
+    private func tell(_ words: String) {
+        // The kind: what follows the comma may be anything.
+        let kind = String(words.prefix { $0 != "," })
+        guard state.withLock({ $0.told.insert(kind).inserted }) else { return }
+        say(
+            "A request came back that does not belong to this sign-in: \(words). It was ignored; still "
+                + "waiting. If it was yours, stop with Ctrl-C and run netproxy login \(channel) again."
+        )
+    }
+}

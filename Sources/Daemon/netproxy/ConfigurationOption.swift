@@ -1,0 +1,290 @@
+import ArgumentParser
+import FoundationEssentials
+import NetproxyConfig
+import NetproxyService
+import NetproxySystem
+
+/// The option that every command with a configuration has.
+struct ConfigurationOption: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "The configuration file.",
+            discussion: """
+                Default: $NETPROXY_CONFIG, then netproxy/netproxy.yaml in $XDG_CONFIG_HOME \
+                (~/.config), then that of a running netproxy demo of the same user (not for run), then \
+                /etc/netproxy/netproxy.yaml.
+                """,
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var config: String?
+
+    func validate() throws {
+        guard config != "" else { throw ValidationError("--config requires a path") }
+    }
+
+    /// Reads the configuration.
+    ///
+    /// - Parameters:
+    ///   - checks: whether the files and secrets that it names are checked too.
+    ///   - reader: the process that reads it.
+    /// - Returns: the configuration.
+    /// - Throws: exit status 78, after printing every error on standard error.
+    func load(
+        _ checks: ConfigurationFile.Checks = .textAndFiles,
+        by reader: ConfigurationFile.Reader = .command
+    ) throws -> ProxyConfiguration {
+        let file = ConfigurationFile(path: config, reader: reader)
+        do {
+            return try file.read(checks).get()
+        } catch {
+            error.print()
+            throw ExitStatus.configuration
+        }
+    }
+
+    /// Reads the daemon's admin addresses, also from an invalid file: the daemon still runs with the last
+    /// valid one.
+    ///
+    /// - Returns: the addresses, and whether the file is valid; if not, all errors were printed.
+    /// - Throws: exit status 78 if the addresses cannot be read.
+    func admin() throws -> (addresses: [AdminAddress], isValid: Bool) {
+        let file = ConfigurationFile(path: config, reader: .command)
+        do {
+            return (try file.read(.text).get().admin, true)
+        } catch {
+            error.print()
+            guard let admin = error.admin else { throw ExitStatus.configuration }
+            return (admin, false)
+        }
+    }
+}
+
+extension ConfigurationOption {
+    /// Reads the configuration for a command that only looks; the rest of the file may be invalid.
+    ///
+    /// - Parameter keys: the keys that must be valid, with all below them.
+    /// - Returns: the configuration; if some of it is invalid, all errors were printed.
+    /// - Throws: exit status 78 if one of the keys is invalid.
+    func glance(trusting keys: String...) throws -> ProxyConfiguration {
+        let file = ConfigurationFile(path: config, reader: .command)
+        do {
+            return try file.read(.text).get()
+        } catch {
+            error.print()
+            guard let draft = error.draft, !error.concerns(keys) else {
+                throw ExitStatus.configuration
+            }
+            return draft
+        }
+    }
+}
+
+extension ConfigurationOption {
+    /// Whether the file is that of the system's service, and this user may not read it.
+    var isForbidden: Bool { ConfigurationFile(path: config, reader: .command).isForbidden }
+
+    /// What `check` remarks on the file, which is valid.
+    func remarks(on configuration: ProxyConfiguration) -> [String] {
+        ConfigurationFile(path: config, reader: .command).remarks(on: configuration)
+    }
+}
+
+extension ConfigurationErrors {
+    /// Prints one error a line.
+    fileprivate func print() {
+        for error in errors { StandardError.write("\(error)") }
+    }
+}
+
+extension ConfigurationOption {
+    /// The environment in which a command looks up secrets: its own, and the service's directories.
+    var environment: [String: String] {
+        ConfigurationFile(path: config, reader: .command).environment
+    }
+}
+
+extension ProxyConfiguration {
+    /// Checks that channels named on the command line exist.
+    ///
+    /// - Throws: exit status 64, after the missing one and the existing ones were printed.
+    func require(_ names: [String]) throws {
+        try UnknownChannel.require(names, channels.map(\.name))
+    }
+
+    /// Checks that a name on the command line is that of a channel or of an identity.
+    ///
+    /// - Throws: exit status 64, as `require`.
+    func requireCredential(_ name: String) throws {
+        try UnknownChannel.require([name], identities.map(\.name) + channels.map(\.name))
+    }
+}
+
+extension UnknownChannel {
+    /// Checks that names are among those that are present, as `ProxyConfiguration.require`.
+    static func require(_ names: [String], _ present: [String]) throws {
+        for name in names where !present.contains(name) {
+            let unknown = UnknownChannel(name: name, present: present)
+            try StandardError.fail(unknown.description, .validationFailure)
+        }
+    }
+}
+
+/// The configuration on disk.
+struct ConfigurationFile: Sendable {
+    let environment: [String: String]
+    private let path: String
+    private let isNamed: Bool
+    private let reader: Reader
+
+    /// How much of a configuration is checked.
+    enum Checks {
+        case text
+        /// Also the files and secrets that it names.
+        case textAndFiles
+    }
+
+    /// The process that reads a configuration.
+    enum Reader {
+        /// The service, which systemd tells its directories.
+        case service
+        /// Any other command; it looks for the directories where the unit file puts them.
+        case command
+    }
+
+    init(path: String?, reader: Reader) {
+        let environment = ProcessInfo.processInfo.environment
+        self.reader = reader
+        isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
+        let path = ConfigurationLocator.path(explicit: path, environment: environment) {
+            // The service is not a second demo.
+            reader == .command ? DemoDirectory.running(environment) : nil
+        }
+        self.environment =
+            reader == .service
+            ? environment
+            : ConfigurationLocator.serviceEnvironment(environment, configuration: path)
+        self.path = path
+    }
+
+    /// Reads and checks the configuration, and the files that it names.
+    func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        let bytes: [UInt8]
+        do throws(ConfigurationErrors) {
+            bytes = try whole(path) {
+                .unreadable(
+                    path,
+                    missing: isNamed || path != ConfigurationLocator.system
+                        ? nil : ConfigurationLocator.personal(environment)
+                )
+            }
+        } catch {
+            return .failure(error)
+        }
+        let loaded = ConfigurationLoader.load(
+            bytes: bytes,
+            file: path,
+            environment: environment,
+            included: IncludedFiles { path throws(ConfigurationErrors) in
+                try whole(path) { .unreadable(included: path) }
+            }
+        )
+        switch checks {
+        case .text: return loaded
+        case .textAndFiles:
+            let resolver = SecretResolver(environment: environment)
+            // Outside of systemd, a service's credentials cannot be looked at.
+            let isOutside = reader == .command && !resolver.hasCredentials
+            return ConfigurationChecker(
+                resolver: resolver,
+                credentials: isOutside ? .unchecked : .checked
+            ).check(loaded)
+        }
+    }
+
+    /// The bytes of a file, all of them.
+    private func whole(
+        _ path: String,
+        orElse unreadable: () -> ConfigurationErrors
+    ) throws(ConfigurationErrors) -> [UInt8] {
+        switch Self.contents(path) {
+        case .whole(let bytes):
+            // Others only look; `check` warns.
+            if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
+                throw error
+            }
+            return bytes
+        case .changing: throw ConfigurationLoader.changing(path)
+        case .unreadable: throw unreadable()
+        }
+    }
+
+    /// Whether the file is that of the system's service, and this user may not read it.
+    var isForbidden: Bool {
+        guard path == ConfigurationLocator.system else { return false }
+        do throws(FileError) {
+            _ = try FileDescriptor(path, .stream)
+            return false
+        } catch {
+            return error.isForbidden
+        }
+    }
+
+    /// What `check` remarks on a file that is valid.
+    func remarks(on configuration: ProxyConfiguration) -> [String] {
+        var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
+        if let warning = OpenChannels.warning(in: configuration) {
+            remarks.append("note: \(warning)")
+        }
+        for file in configuration.files {
+            guard case .whole(let bytes) = Self.contents(file),
+                let cut = ConfigurationLoader.cutOff(bytes, file: file)
+            else { continue }
+            remarks += cut.errors.map { error in
+                var warning = error
+                warning.message = "warning: \(error.message): run and reload refuse it"
+                return warning.description
+            }
+        }
+        if !SecretResolver(environment: environment).hasCredentials {
+            remarks += configuration.credentialNotes.map(\.description)
+        }
+        remarks += configuration.containerNotes(in: environment).map(\.description)
+        return remarks + ProxyExceptions.warnings(for: configuration, in: environment)
+    }
+
+    private enum Contents {
+        case whole([UInt8])
+        /// Another process wrote to the file while it was read.
+        case changing
+        case unreadable
+    }
+
+    /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
+    /// size limit, so that an endless one is refused for its size.
+    private static func contents(_ path: String) -> Contents {
+        let before: FileStatus?
+        let bytes: [UInt8]
+        do throws(FileError) {
+            let file = try FileDescriptor(path, .stream)
+            before = status(path)
+            bytes = try file.read(upTo: ConfigurationLoader.sizeLimit.bytes + 1)
+        } catch {
+            return .unreadable
+        }
+        guard let before, before.isRegular, bytes.count <= ConfigurationLoader.sizeLimit.bytes
+        else {
+            return .whole(bytes)
+        }
+        // A file that was replaced in one step was whole.
+        guard let after = status(path), after.isSameFile(as: before) else { return .whole(bytes) }
+        let isSame = after.isUnchanged(since: before) && after.size == bytes.count
+        return isSame ? .whole(bytes) : .changing
+    }
+
+    private static func status(_ path: String) -> FileStatus? {
+        do throws(FileError) { return try FileStatus.of(path: path) } catch { return nil }
+    }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import NetproxyService
+
+struct StateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "state",
+        abstract: "Move stored tokens from one store to another.",
+        discussion: """
+            From files to etcd: export with the old configuration, then import with the new one. A \
+            refresh token that is used in two places ends the session, so an export moves tokens, \
+            unless it is told to copy them.
+            """,
+        subcommands: [ExportCommand.self, ImportCommand.self]
+    )
+}
+
+struct ExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write all tokens to a file, and remove them from the store.",
+        discussion: """
+            The file is sealed with state_key, if there is one. It refuses while a daemon renews.
+            """
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The file to write; it must not exist.", completion: .file()) var path: String
+    @Flag(help: "Leave the tokens in the store, for a backup.") var copy = false
+
+    func run() async throws {
+        try await StateTransfer.run(file) { transfer in
+            let families = try await transfer.export(to: path, keeping: copy)
+            let verb = copy ? "copied" : "moved"
+            StandardOutput.tell(
+                "The tokens of \(families.joined(separator: ", ")) were \(verb) to \(path)."
+            )
+            guard copy else { return }
+            StandardOutput.tell(
+                "Use the copy only once the tokens in the store are gone: a refresh token that is used in "
+                    + "two places ends the session."
+            )
+        }
+    }
+}
+
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Store the tokens of a file that an export wrote.",
+        discussion: "It refuses while a daemon renews. Running daemons find the tokens there."
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The file to read.", completion: .file()) var path: String
+    @Flag(help: "Replace tokens that are stored already.") var replace = false
+
+    func run() async throws {
+        try await StateTransfer.run(file) { transfer in
+            let families = try await transfer.import(from: path, replacing: replace)
+            StandardOutput.tell(
+                "The tokens of \(families.joined(separator: ", ")) are stored; remove \(path)."
+            )
+        }
+    }
+}
+
+extension StateTransfer {
+    /// Does the work of a command, and ends with 1 and one line if it fails.
+    fileprivate static func run(
+        _ file: ConfigurationOption,
+        _ work: (StateTransfer) async throws -> Void
+    ) async throws {
+        let configuration = try file.load(.text)
+        do {
+            let transfer = try StateTransfer(configuration, environment: file.environment)
+            defer { transfer.close() }
+            try await transfer.settling { try await work(transfer) }
+        } catch let error as Failure {
+            try StandardError.fail("\(error)")
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import FoundationEssentials
+import Glibc
+import NetproxyRequestLog
+import NetproxyService
+
+/// Whether standard output is a terminal, and how lines are written to it.
+enum Terminal {
+    /// Whether standard output is a terminal.
+    static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// The style of readable lines on standard output.
+    static var style: HumanLine.Style {
+        isStandardOutput ? .onTerminal(ProcessInfo.processInfo.environment) : .plain
+    }
+
+    /// The same for the lines of the daemon.
+    static var console: ConsoleStyle {
+        switch style {
+        case .plain: .plain
+        case .coloured: .coloured
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import NetproxyBytes
+
+/// What a command line probably means that the argument parser would only refuse.
+enum UsageAdvice {
+    /// The reason to refuse it, with what to write instead; `nil` for all others.
+    static func refusal(of words: [String]) -> String? {
+        // Options of the program itself, and the requests of completion scripts.
+        guard let first = words.first, !first.hasPrefix("-") else { return nil }
+        let names = Netproxy.configuration.subcommands.compactMap {
+            $0.configuration.commandName
+        }
+        guard names.contains(first) || first == "help" else {
+            let nearest = NearestKey.likely(first, among: names).map { ", did you mean '\($0)'?" }
+            return "there is no command '\(first)'\(nearest ?? "; netproxy --help lists them")"
+        }
+        return first == "exec" ? missingTerminator(in: words) : nil
+    }
+
+    /// A program after `exec` that no `--` precedes.
+    private static func missingTerminator(in words: [String]) -> String? {
+        var index = 1
+        while index < words.count, words[index].hasPrefix("-") {
+            let word = words[index]
+            if ["--", "-h", "--help"].contains(word) { return nil }
+            // An option and its value.
+            index += ["--channel", "--config", "--as"].contains(word) ? 2 : 1
+        }
+        guard index < words.count else { return nil }
+        let (options, program) = (words[..<index], words[index...])
+        return "put -- before the program: netproxy "
+            + (options + ["--"] + program).joined(separator: " ")
+    }
+
+    /// The command line as the parser takes it: `-v` is what many programs print their version for.
+    static func arguments(_ words: [String]) -> [String] {
+        words == ["-v"] ? ["--version"] : words
+    }
+}

@@ -1,0 +1,44 @@
+import NetproxyHTTPMessage
+
+/// The extensions after a chunk's size, checked byte by byte against the grammar of RFC 9112 §7.1.1
+/// and dropped: they have no use, but a malformed one may hide a chunk from another parser.
+struct ChunkExtension: Sendable {
+    private enum Place {
+        case nameStart, name, nameEnd, valueStart, token, quoted, escaped, quoteEnd, valueEnd
+    }
+
+    private var place = Place.nameStart
+
+    /// Whether the line may end here.
+    var isComplete: Bool { place == .name || place == .token || place == .quoteEnd }
+
+    /// Looks at the byte that comes next; the first one follows the semicolon.
+    mutating func step(_ byte: UInt8) throws(HTTP1Error) {
+        guard let next = next(byte) else { throw .malformedChunkExtension }
+        place = next
+    }
+
+    private func next(_ byte: UInt8) -> Place? {
+        let isSpace = Grammar.isWhitespace(byte)
+        let isToken = Grammar.isTokenByte(byte)
+        let isSemicolon = byte == UInt8(ascii: ";")
+        let isEqualsSign = byte == UInt8(ascii: "=")
+        switch place {
+        case .nameStart: return isSpace ? .nameStart : isToken ? .name : nil
+        case .name where isToken: return .name
+        case .name, .nameEnd:
+            return isSpace ? .nameEnd : isSemicolon ? .nameStart : isEqualsSign ? .valueStart : nil
+        case .valueStart:
+            if byte == UInt8(ascii: "\"") { return .quoted }
+            return isSpace ? .valueStart : isToken ? .token : nil
+        case .token where isToken: return .token
+        case .token, .quoteEnd, .valueEnd:
+            return isSpace ? .valueEnd : isSemicolon ? .nameStart : nil
+        case .quoted:
+            if byte == UInt8(ascii: "\"") { return .quoteEnd }
+            if byte == UInt8(ascii: "\\") { return .escaped }
+            return Grammar.isFieldValueByte(byte) ? .quoted : nil
+        case .escaped: return Grammar.isFieldValueByte(byte) ? .quoted : nil
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import NetproxyBytes
+import NetproxyHTTPMessage
+
+/// Turns the bytes of a request head into a `RequestHead`, or refuses them (RFC 9112 §3, §5, §6).
+///
+/// Used again for every request of a connection. After an error it is spent.
+package struct RequestHeadDecoder: Sendable {
+    /// Room in the header bytes for what is added on the way: Via, a request id.
+    ///
+    /// A credential needs none, since its bytes are shared; a proof is longer, and moves the rest. So
+    /// most heads keep below the kilobyte that malloc gives from a thread's own list.
+    private static let spare = 256
+    private let targetLimit: Int
+    private var lines: LineScanner
+    /// The Host that came last, and what it means: a connection's requests mostly name the same.
+    private var lastHost: (bytes: [UInt8], authority: Authority)?
+    /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
+    package var examinedBytes: Int { lines.examined }
+
+    /// Whether there is anything yet of the next head, but for the empty line that may precede it.
+    package var hasBegun: Bool { lines.hasBegun }
+
+    package init(limits: HTTP1Limits = HTTP1Limits()) {
+        targetLimit = limits.targetSize
+        lines = LineScanner(.requestLine, limits: limits)
+    }
+
+    /// Decodes the head that `bytes` starts with; `consumed` is its length.
+    ///
+    /// Nil: call again with the same bytes and more after them.
+    package mutating func decode(
+        _ bytes: Span<UInt8>
+    ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {
+        guard let length = try scan(bytes) else { return nil }
+        let head = bytes.extracting(0..<length)
+        let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), targetLimit)
+        let fields = try FieldSection(
+            head,
+            lines: lines,
+            from: 1,
+            spare: RequestHeadDecoder.spare
+        )
+        let framing = try BodyLength(ofRequest: line.version, fields, in: head).framing
+        let host = try host(fields, line, in: head)
+        // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored.
+        let isExpectant =
+            line.version == .http11 ? try fields.expectsContinue(in: head) : false
+        let request = RequestHead(
+            method: line.method,
+            target: line.target,
+            version: line.version,
+            headers: fields.headers,
+            framing: framing,
+            keepAlive: fields.connection.persists(line.version),
+            expectsContinue: isExpectant && framing != .none && framing != .length(0),
+            host: host
+        )
+        lines.reset()
+        return (request, length)
+    }
+
+    private mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
+        do throws(HTTP1Error) {
+            return try lines.scan(bytes)
+        } catch {
+            // RFC 8446 §5.1: a handshake begins with this byte, and no request does.
+            throw !bytes.isEmpty && bytes[0] == 22 ? .encryptedRequest : error
+        }
+    }
+
+    /// What the request line of a refused head tells, for the log: method and target, and no fields.
+    ///
+    /// Nil where the line is not complete, or is what the head was refused for. `bytes` are the ones
+    /// that were decoded last.
+    package func requestLine(of bytes: Span<UInt8>) -> RequestHead? {
+        guard let end = lines.lineEnds.first,
+            let line = try? RequestLine(bytes.extracting(lines.start..<end), targetLimit)
+        else { return nil }
+        return .refused(line.method, line.target)
+    }
+
+    /// RFC 9112 §3.2: exactly one Host, well-formed, and the same as the target's authority.
+    private mutating func host(
+        _ fields: FieldSection,
+        _ line: RequestLine,
+        in head: Span<UInt8>
+    ) throws(HTTP1Error) -> Authority? {
+        guard fields.hosts > 0 else {
+            guard line.version == .http10 else { throw .missingHost }
+            switch line.target {
+            case .absolute(_, let authority, _), .authority(let authority): return authority
+            case .origin, .asterisk: return nil
+            }
+        }
+        guard fields.hosts == 1 else { throw .repeatedHost }
+        guard let host = authority(fields.host(in: head)) else { throw .malformedHost }
+        switch line.target {
+        case .absolute(let scheme, let authority, _):
+            guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
+        case .authority(let authority):
+            // Some clients leave the port out there.
+            guard host.host == authority.host, host.port == nil || host.port == authority.port
+            else { throw .hostMismatch }
+        case .origin, .asterisk: break
+        }
+        return host
+    }
+
+    private mutating func authority(_ bytes: Span<UInt8>) -> Authority? {
+        if let lastHost, bytes.isSame(as: lastHost.bytes.span) { return lastHost.authority }
+        guard let authority = Authority(bytes) else { return nil }
+        lastHost = (bytes.array, authority)
+        return authority
+    }
+}
+
+/// `token SP target SP HTTP/1.[01]`, exactly (RFC 9112 §3).
+private struct RequestLine {
+    let method: HTTPMethod
+    let target: RequestTarget
+    let version: HTTP1Version
+
+    init(_ line: Span<UInt8>, _ targetLimit: Int) throws(HTTP1Error) {
+        var methodEnd = 0
+        while methodEnd < line.count, Grammar.isTokenByte(line[methodEnd]) { methodEnd += 1 }
+        guard methodEnd > 0, methodEnd < line.count, line[methodEnd] == 0x20,
+            let targetEnd = line.firstIndex(of: 0x20, from: methodEnd + 1)
+        else { throw .malformedRequestLine }
+        let version = try HTTP1Version(
+            line.extracting((targetEnd + 1)..<line.count),
+            else: .malformedRequestLine
+        )
+        let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
+        guard targetBytes.count <= targetLimit else { throw .targetTooLong }
+        let method = HTTPMethod(validated: line.extracting(0..<methodEnd))
+        guard let target = RequestTarget(targetBytes, for: method) else {
+            throw RequestTarget.isWellFormed(targetBytes) ? .unsuitableTarget : .malformedTarget
+        }
+        self.method = method
+        self.target = target
+        self.version = version
+    }
+}

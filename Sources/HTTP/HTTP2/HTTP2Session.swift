@@ -1,0 +1,435 @@
+import CNetproxyNghttp2
+package import NetproxyBytes
+import NetproxyHTTP1
+package import NetproxyHTTPMessage
+
+/// One HTTP/2 connection (RFC 9113) as a value: bytes in, events out; messages in, bytes out. It does no I/O.
+///
+/// nghttp2 frames, compresses and keeps count of windows. The messages themselves are held to the rules of
+/// `HTTP1`: see `FieldBlock` and `FieldLines`. Not `Sendable`.
+// SAFETY: nghttp2's session is made in `init`, freed in `deinit`, used on one thread, and calls back only
+// within calls of this class, which keep it alive.
+@safe package final class HTTP2Session {
+    /// Which end of the connection this is.
+    package enum Role: Sendable {
+        case client, server
+    }
+
+    package let role: Role
+    let limits: HTTP2Limits
+    private var session: OpaquePointer?
+    // SAFETY: one thread, and no method calls out while it changes one of these, so that no access overlaps.
+    @exclusivity(unchecked) private(set) var streams = StreamTable<HTTP2Stream>()
+    @exclusivity(unchecked) var events: [HTTP2Event] = []
+    @exclusivity(unchecked) var block: FieldBlock
+    var requestDecoder: RequestHeadDecoder
+    var responseDecoder: ResponseHeadDecoder
+    @exclusivity(unchecked) var budget: FrameBudget
+    /// Why the peer is cut off, where this class decides that.
+    var overrun: (code: HTTP2Code, reason: String)?
+    /// How many frames have continued the present field block.
+    var continuations = 0
+    /// Whether a field block has begun and not ended: nothing else may come before its end.
+    package internal(set) var isInBlock = false
+    /// Whether the peer takes no more streams.
+    var hasGoneAway = false
+    /// Whether this side has ended the connection.
+    private var isEnding = false
+    /// What nghttp2 said was wrong.
+    var complaint: String?
+    @exclusivity(unchecked) private var encoder = FieldEncoder()
+    private let encoded = OutputBuffer(capacity: 1024)
+    /// The head of the frame that is being written.
+    @exclusivity(unchecked) private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
+    /// Buffers for heads that wait.
+    @exclusivity(unchecked) private var spare: [OutputBuffer] = []
+    /// Where frames of content are written, while output is produced.
+    var output: OutputBuffer?
+    /// The first byte of what is being received.
+    var input: UnsafePointer<UInt8>?
+
+    /// Begins a connection: its first output is the preface, with our settings.
+    package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
+        self.role = role
+        self.limits = limits
+        unsafe block = FieldBlock(limit: limits.messages.sectionSize)
+        requestDecoder = RequestHeadDecoder(limits: limits.messages)
+        responseDecoder = ResponseHeadDecoder(limits: limits.messages)
+        unsafe budget = FrameBudget(capacity: limits.idleFrames, perSecond: limits.idleFrameRate)
+        unsafe session = HTTP2Callbacks.makeSession(for: self)
+        submitSettings()
+    }
+
+    deinit {
+        unsafe nghttp2_session_del(session)
+    }
+
+    private func submitSettings() {
+        var entries: [nghttp2_settings_entry] = []
+        func add(_ id: nghttp2_settings_id, _ value: Int) {
+            entries.append(
+                nghttp2_settings_entry(
+                    settings_id: Int32(id.rawValue),
+                    value: UInt32(clamping: value)
+                )
+            )
+        }
+        switch role {
+        case .client: add(NGHTTP2_SETTINGS_ENABLE_PUSH, 0)
+        case .server:
+            add(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams)
+            add(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1)
+        }
+        add(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.window)
+        add(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.messages.sectionSize)
+        _ = unsafe nghttp2_submit_settings(session, none, entries, entries.count)
+        _ = unsafe nghttp2_session_set_local_window_size(
+            session,
+            none,
+            0,
+            Int32(clamping: limits.connectionWindow)
+        )
+    }
+
+    private var none: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
+
+    // MARK: - In
+
+    /// Takes bytes from the peer; `takeEvents()` then tells what they say.
+    ///
+    /// - Parameters:
+    ///   - bytes: all that came, in order.
+    ///   - now: nanoseconds on any clock that only goes forward.
+    /// - Throws: `HTTP2ConnectionError` when the connection cannot go on; the events before it count.
+    package func receive(
+        _ bytes: Span<UInt8>,
+        now: UInt64
+    ) throws(HTTP2ConnectionError) {
+        unsafe budget.refill(now: now)
+        let taken = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe input = bytes.baseAddress
+            defer { unsafe input = nil }
+            return unsafe nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count)
+        }
+        if taken >= 0 {
+            // nghttp2 ends the connection for some of what comes without a word: it takes no requests then.
+            guard role == .client, !isEnding, !hasGoneAway, unsafe !streams.isEmpty,
+                unsafe nghttp2_session_check_request_allowed(session) == 0
+            else { return }
+            throw HTTP2ConnectionError(reason: complaint ?? "a frame where it must not be")
+        }
+        let words = unsafe nghttp2_strerror(Int32(clamping: taken))
+        let reason =
+            unsafe overrun?.reason ?? complaint ?? words.map { unsafe String(cString: $0) }
+            ?? "error \(taken)"
+        let code = overrun?.code ?? .protocolError
+        _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
+        throw HTTP2ConnectionError(reason: reason)
+    }
+
+    /// What the peer has said since the last call, in the place of what `taken` holds, which is used again.
+    package func takeEvents(into taken: inout [HTTP2Event]) {
+        taken.removeAll(keepingCapacity: true)
+        guard unsafe !events.isEmpty else { return }
+        var spare: [HTTP2Event] = []
+        swap(&spare, &taken)
+        taken = unsafe events
+        unsafe events = spare
+    }
+
+    /// What the peer has said since the last call.
+    package func takeEvents() -> [HTTP2Event] {
+        guard unsafe !events.isEmpty else { return [] }
+        var taken: [HTTP2Event] = []
+        unsafe swap(&taken, &events)
+        return taken
+    }
+
+    /// Lets the peer send as much more on a stream as was read of its content.
+    package func consumed(_ count: Int, on stream: Int32) {
+        guard count > 0, unsafe streams[stream] != nil else { return }
+        _ = unsafe nghttp2_session_consume_stream(session, stream, count)
+    }
+
+    /// Lets the peer send more at a time on a stream; returns how much that is, in bytes.
+    package func growWindow(of stream: Int32) -> Int {
+        let size = Int(unsafe nghttp2_session_get_stream_local_window_size(session, stream))
+        let present = max(size, limits.window)
+        guard unsafe streams[stream] != nil, present < limits.largestWindow else { return present }
+        let larger = min(present * 2, limits.largestWindow)
+        _ = unsafe nghttp2_session_set_local_window_size(
+            session,
+            none,
+            stream,
+            Int32(clamping: larger)
+        )
+        return larger
+    }
+
+    // MARK: - Out
+
+    /// Whether there is output to produce.
+    package var wantsToSend: Bool { unsafe nghttp2_session_want_write(session) != 0 }
+
+    /// Whether the connection is over: nothing more is read, and all output was produced.
+    package var isOver: Bool {
+        unsafe nghttp2_session_want_read(session) == 0
+            && nghttp2_session_want_write(session) == 0
+    }
+
+    /// Appends output, up to some bytes more than `limit` in all.
+    ///
+    /// - Throws: `HTTP2ConnectionError` when there can be none.
+    package func produce(
+        into output: OutputBuffer,
+        upTo limit: Int
+    ) throws(HTTP2ConnectionError) {
+        self.output = output
+        defer { self.output = nil }
+        while output.count < limit {
+            var bytes: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(session, &bytes)
+            guard count > 0, let bytes = unsafe bytes else {
+                guard count < 0 else { return }
+                throw HTTP2ConnectionError(reason: "nghttp2: error \(count)")
+            }
+            guard unsafe !writeHead(of: bytes, count, into: output) else { continue }
+            output.append(unsafe Span(_unsafeStart: bytes, count: count))
+        }
+    }
+
+    /// Writes the fields of a head in the place of what nghttp2 has put into its frame; returns whether the frame
+    /// is one that begins a head.
+    private func writeHead(
+        of bytes: UnsafePointer<UInt8>,
+        _ count: Int,
+        into output: OutputBuffer
+    ) -> Bool {
+        let frame = unsafe Span(_unsafeStart: bytes, count: count)
+        guard frame.count >= 9, frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return false }
+        guard let (text, kind) = unsafe headToWrite.take() else { return false }
+        let admitted = unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
+        )
+        unsafe encoder.admit(Int(admitted))
+        let encoded = encoded
+        encoded.removeAll()
+        unsafe FieldLines.encode(text, kind, with: &encoder, into: encoded)
+        text.removeAll()
+        if unsafe spare.count < 64 { unsafe spare.append(text) }
+        let ends = frame[4] & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue)
+        var start = 0
+        repeat {
+            let end = min(start + HTTP2Session.frameSize, encoded.count)
+            let isLast = end == encoded.count
+            let type = start == 0 ? NGHTTP2_HEADERS.rawValue : NGHTTP2_CONTINUATION.rawValue
+            let last = isLast ? UInt8(NGHTTP2_FLAG_END_HEADERS.rawValue) : 0
+            for shift in [16, 8, 0] { output.append(UInt8((end - start) >> shift & 255)) }
+            output.append(UInt8(type))
+            output.append((start == 0 ? ends : 0) | last)
+            output.append(frame.extracting(5..<9))
+            output.append(encoded.span.extracting(start..<end))
+            start = end
+        } while start < encoded.count
+        return true
+    }
+
+    /// The longest frame that every peer takes, in bytes.
+    private static let frameSize = 16_384
+
+    /// A copy of a head, to be kept until its frame is written.
+    private func kept(_ head: OutputBuffer) -> OutputBuffer {
+        let copy = unsafe spare.popLast() ?? OutputBuffer(capacity: 2048)
+        copy.append(head.span)
+        return copy
+    }
+
+    /// How many streams of ours the peer admits at a time.
+    package var admittedStreams: Int {
+        Int(
+            unsafe nghttp2_session_get_remote_settings(
+                session,
+                NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
+            )
+        )
+    }
+
+    /// Begins a request.
+    ///
+    /// - Parameters:
+    ///   - head: as HTTP/1 writes it.
+    ///   - method: that of the head.
+    ///   - scheme: of the origin.
+    ///   - hasContent: whether `send` and `end` follow.
+    /// - Returns: the stream; `nil` when the connection takes no more requests.
+    package func sendRequest(
+        _ head: OutputBuffer,
+        method: HTTPMethod,
+        scheme: StaticString,
+        hasContent: Bool
+    ) -> Int32? {
+        // RFC 9113 §6.8: none after the peer's GOAWAY, or ours.
+        guard unsafe nghttp2_session_check_request_allowed(session) == 1 else { return nil }
+        let id = unsafe HTTP2Callbacks.withPlaceholder { field in
+            guard hasContent else {
+                return unsafe nghttp2_submit_request(session, nil, field, 1, nil, nil)
+            }
+            var provider = unsafe HTTP2Callbacks.provider
+            return unsafe nghttp2_submit_request(session, nil, field, 1, &provider, nil)
+        }
+        guard id > 0 else { return nil }
+        let stream = HTTP2Stream(method)
+        stream.isEnded = !hasContent
+        stream.queue(kept(head), .request(scheme))
+        unsafe streams[id] = stream
+        return id
+    }
+
+    /// Begins a final response.
+    ///
+    /// - Parameters:
+    ///   - head: as HTTP/1 writes it.
+    ///   - stream: whose request it answers.
+    ///   - hasContent: whether `send` and `end` follow.
+    package func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
+        guard let state = unsafe streams[stream] else { return }
+        state.isEnded = !hasContent
+        state.queue(kept(head), .response)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
+            guard hasContent else {
+                _ = unsafe nghttp2_submit_response(session, stream, field, 1, nil)
+                return
+            }
+            var provider = unsafe HTTP2Callbacks.provider
+            _ = unsafe nghttp2_submit_response(session, stream, field, 1, &provider)
+        }
+    }
+
+    /// Sends an interim response; `head` is as HTTP/1 writes it.
+    package func sendInterim(_ head: OutputBuffer, on stream: Int32) {
+        guard let state = unsafe streams[stream] else { return }
+        state.queue(kept(head), .response)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
+            _ = unsafe nghttp2_submit_headers(session, none, stream, nil, field, 1, nil)
+        }
+    }
+
+    /// Queues content; the event `sent` tells when it is on its way.
+    package func send(_ piece: ByteSlice, on stream: Int32) {
+        guard let state = unsafe streams[stream], !state.isEnded else { return }
+        state.queue(piece)
+        resume(stream, state)
+    }
+
+    /// Ends the message after its content.
+    ///
+    /// - Parameters:
+    ///   - stream: where it was begun.
+    ///   - trailers: what follows the content.
+    package func end(_ stream: Int32, trailers: HTTPHeaders? = nil) {
+        guard let state = unsafe streams[stream], !state.isEnded else { return }
+        state.isEnded = true
+        if let trailers, !trailers.isEmpty {
+            let section = OutputBuffer(capacity: 256)
+            trailers.encode(into: section)
+            state.trailers = section
+        }
+        resume(stream, state)
+    }
+
+    private func resume(_ id: Int32, _ state: HTTP2Stream) {
+        guard state.isDeferred else { return }
+        state.isDeferred = false
+        _ = unsafe nghttp2_session_resume_data(session, id)
+    }
+
+    /// Sends the trailers that end the message on a stream; called while its last content is packed.
+    func submitTrailers(_ section: OutputBuffer, on stream: Int32) {
+        unsafe streams[stream]?.queue(kept(section), .trailers)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
+            _ = unsafe nghttp2_submit_trailer(session, stream, field, 1)
+        }
+    }
+
+    /// Ends a stream at once.
+    package func reset(_ stream: Int32, _ code: HTTP2Code) {
+        guard let state = unsafe streams[stream] else { return }
+        state.isRefused = true
+        state.drop()
+        _ = unsafe nghttp2_submit_rst_stream(session, none, stream, code.rawValue)
+    }
+
+    /// Ends a stream once what was given to it has been sent: nothing more is wanted of the peer.
+    package func stopUpload(on stream: Int32, _ code: HTTP2Code) {
+        guard let state = unsafe streams[stream] else { return }
+        state.isRefused = true
+        state.stopCode = code
+        if state.isSent { reset(stream, code) }
+    }
+
+    /// Asks the peer for an answer.
+    package func ping() {
+        _ = unsafe nghttp2_submit_ping(session, none, nil)
+    }
+
+    /// Tells the peer that no stream beyond those that it may have begun by now is answered; the streams
+    /// under way go on.
+    ///
+    /// - Parameter isLast: whether the streams that have come are the last; otherwise those that are on their
+    ///   way count, and a second call follows (RFC 9113 §6.8).
+    package func goAway(isLast: Bool) {
+        guard isLast else {
+            _ = unsafe nghttp2_submit_shutdown_notice(session)
+            return
+        }
+        let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
+        _ = unsafe nghttp2_submit_goaway(session, none, last, HTTP2Code.noError.rawValue, nil, 0)
+    }
+
+    /// Ends the connection: the peer is told why, and nothing more is read.
+    package func terminate(_ code: HTTP2Code) {
+        isEnding = true
+        _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
+    }
+
+    // MARK: - For the callbacks
+
+    func open(_ id: Int32, _ stream: HTTP2Stream) { unsafe streams[id] = stream }
+
+    func close(_ id: Int32) { unsafe streams[id] = nil }
+
+    /// A frame with a head is about to be written; its stream may be closed once it is.
+    func beginHead(on id: Int32) { unsafe headToWrite = unsafe streams[id]?.takeHead() }
+
+    func sentEnd(of id: Int32) {
+        guard let stream = unsafe streams[id] else { return }
+        stream.isSent = true
+        if let code = stream.stopCode { reset(id, code) }
+    }
+
+    /// Content has arrived: how much the peer may send on all streams together does not depend on who reads
+    /// what.
+    func arrived(_ count: Int, on stream: Int32, isDropped: Bool) {
+        _ = unsafe nghttp2_session_consume_connection(session, count)
+        if isDropped { _ = unsafe nghttp2_session_consume_stream(session, stream, count) }
+    }
+
+    /// Refuses the message of a stream: as a client there is nothing to say to the peer but that.
+    func refuse(_ id: Int32, _ stream: HTTP2Stream, _ fault: HTTP2Fault) {
+        guard !stream.isRefused else { return }
+        stream.isRefused = true
+        unsafe events.append(
+            .malformed(id, fault, block.kind == .request ? block.requestLine : nil)
+        )
+        if role == .client {
+            stream.drop()
+            _ = unsafe nghttp2_submit_rst_stream(
+                session,
+                none,
+                id,
+                HTTP2Code.protocolError.rawValue
+            )
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import NetproxyBytes
+
+/// The second word of a request line, in one of its four forms (RFC 9112 §3.2).
+public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
+    /// Path and query, unchanged: `/orders?x=1`.
+    case origin(String)
+    /// A whole URI: scheme, authority, and path and query unchanged, but for an empty path, which
+    /// becomes `/` (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
+    indirect case absolute(Origin.Scheme, Authority, String)
+    /// Host and port of a CONNECT request.
+    indirect case authority(Authority)
+    /// The `*` of OPTIONS.
+    case asterisk
+
+    /// Path and query; `nil` for the forms without them.
+    public var pathAndQuery: String? {
+        switch self {
+        case .origin(let text), .absolute(_, _, let text): text
+        case .authority, .asterisk: nil
+        }
+    }
+
+    /// The target as on the wire.
+    public var description: String {
+        switch self {
+        case .origin(let text): text
+        case .absolute(let scheme, let authority, let text):
+            "\(scheme.rawValue)://\(authority)\(text == "*" ? "" : text)"
+        case .authority(let authority): "\(authority)"
+        case .asterisk: "*"
+        }
+    }
+
+    /// Parses the bytes between the two spaces of a request line; `nil` if they are malformed or
+    /// the form does not go with the method.
+    ///
+    /// Visible ASCII without `#`, and UTF-8, which curl and others send as it is typed: its bytes are
+    /// percent-encoded here (RFC 3987 §3.1), so that no one further on has to read them. In the path
+    /// a `%` must be followed by two hexadecimal digits (RFC 3986 §2.1): otherwise the origin has to
+    /// guess what is requested. A query is passed on unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
+    /// both, because it ends a string in C.
+    package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
+        guard !bytes.isEmpty else { return nil }
+        guard Grammar.isTarget(bytes) else {
+            guard let encoded = RequestTarget.encodingUTF8(bytes) else { return nil }
+            self.init(encoded.span, for: method)
+            return
+        }
+        guard RequestTarget.hasValidEscapes(bytes) else { return nil }
+        if method == .connect {
+            // RFC 9110 §9.3.6: there is no default port.
+            guard let authority = Authority(bytes), authority.port != nil else { return nil }
+            self = .authority(authority)
+        } else if bytes[0] == UInt8(ascii: "/") {
+            self = .origin(bytes.string(in: 0..<bytes.count))
+        } else if bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
+            guard method == .options else { return nil }
+            self = .asterisk
+        } else {
+            self.init(absolute: bytes, isOptions: method == .options)
+        }
+    }
+
+    private init?(absolute bytes: Span<UInt8>, isOptions: Bool) {
+        let scheme: Origin.Scheme
+        let start: Int
+        if RequestTarget.hasPrefix("http://", bytes) {
+            (scheme, start) = (.http, 7)
+        } else if RequestTarget.hasPrefix("https://", bytes) {
+            (scheme, start) = (.https, 8)
+        } else {
+            return nil
+        }
+        var end = start
+        while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?") {
+            end += 1
+        }
+        guard let authority = Authority(bytes.extracting(start..<end)) else { return nil }
+        let rest = bytes.string(in: end..<bytes.count)
+        if end == bytes.count {
+            self = .absolute(scheme, authority, isOptions ? "*" : "/")
+        } else {
+            self = .absolute(scheme, authority, bytes[end] == UInt8(ascii: "?") ? "/" + rest : rest)
+        }
+    }
+
+    /// The bytes with those beyond ASCII percent-encoded; `nil` if they are not UTF-8, or no target
+    /// for another reason.
+    private static func encodingUTF8(_ bytes: Span<UInt8>) -> [UInt8]? {
+        guard String(validating: bytes.array, as: UTF8.self) != nil else { return nil }
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(bytes.count * 2)
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte >= 0x80 {
+                encoded.append(UInt8(ascii: "%"))
+                for half in [byte >> 4, byte & 15] {
+                    encoded.append(half < 10 ? half + UInt8(ascii: "0") : half + 0x37)
+                }
+            } else if Grammar.isTargetByte(byte) {
+                encoded.append(byte)
+            } else {
+                return nil
+            }
+        }
+        return encoded
+    }
+
+    /// Whether the bytes may be a target of one form or another.
+    package static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
+        Grammar.isTarget(bytes) && hasValidEscapes(bytes)
+    }
+
+    private static func hasValidEscapes(_ bytes: Span<UInt8>) -> Bool {
+        var start = 0
+        // Where the query starts, once that matters: each byte is examined once at most.
+        var query: Int?
+        while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
+            if percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
+                let low = Grammar.hexValue(bytes[percent + 2])
+            {
+                guard high | low != 0 else { return false }
+                start = percent + 3
+            } else {
+                let mark = query ?? bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? bytes.count
+                guard percent > mark else { return false }
+                query = mark
+                start = percent + 1
+            }
+        }
+        return true
+    }
+
+    /// Whether the bytes start with a lower-case text, ignoring case.
+    private static func hasPrefix(_ prefix: String, _ bytes: Span<UInt8>) -> Bool {
+        let text = prefix.utf8
+        guard bytes.count >= text.count else { return false }
+        var index = 0
+        for byte in text {
+            guard Grammar.lowercased(bytes[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

@@ -1,7 +1,0 @@
-// One import gives a program the whole library, its transport included; decision 0008.
-@_exported public import HTTPMessage
-@_exported public import NetworkCore
-@_exported public import OAuth
-@_exported public import OriginTransport
-
-@_exported public import struct Bytes.ByteSlice

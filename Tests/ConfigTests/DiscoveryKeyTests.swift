@@ -1,0 +1,47 @@
+import NetproxyConfig
+import Testing
+
+/// A channel whose authorization server is found by its upstream.
+@Suite struct DiscoveryKeyTests {
+    private func settings(_ oauth: String) throws -> OAuthSettings {
+        guard
+            case .oauth(let settings) = try channel("auth: { oauth: { \(oauth) } }").authentication
+        else { throw Missing() }
+        return settings
+    }
+
+    private struct Missing: Error {}
+
+    @Test func `nothing else is needed`() throws {
+        let settings = try settings("discover: true")
+        let discovery = try #require(settings.discovery)
+        #expect(discovery.clientMetadataURL == nil)
+        #expect(settings.grant == .authorizationCode)
+        #expect(settings.clientID.isEmpty)
+        #expect(settings.clientAuthentication == .none)
+    }
+
+    @Test func `a client with a secret authenticates with it`() throws {
+        let settings = try settings("discover: true, client_id: a, client_secret: env:S")
+        #expect(settings.clientAuthentication == .basic)
+        let other = try self.settings("discover: true, client_id: a")
+        #expect(other.clientAuthentication == .none)
+    }
+
+    @Test func `the URL of a document is kept byte for byte`() throws {
+        let url = "https://App.example.com/a.json"
+        let settings = try settings(
+            "discover: true, grant: device_code, client_metadata_url: '\(url)'"
+        )
+        #expect(settings.discovery?.clientMetadataURL == url)
+        #expect(settings.grant == .deviceCode)
+    }
+
+    @Test func `without it nothing is found`() throws {
+        let settings = try settings(
+            "discover: false, client_id: a, client_auth: none, issuer: https://login.example"
+        )
+        #expect(settings.discovery == nil)
+        #expect(settings.grant == .clientCredentials)
+    }
+}

@@ -1,0 +1,39 @@
+import Testing
+
+@testable import NetproxyService
+
+/// The paths of the admin socket, as the commands write them and the daemon reads them.
+@Suite struct AdminRouteTests {
+    @Test(
+        arguments: [
+            (.page, "/"), (.health, "/healthz"), (.readiness, "/readyz"), (.metrics, "/metrics"),
+            (.status, "/status"), (.tail, "/tail"), (.log, "/log"), (.archive, "/har"),
+            (.why("a/b"), "/why/a%2Fb"), (.keys, "/keys"),
+            (.reload, "/reload"), (.tokens(channel: "a"), "/channels/a/token"),
+            (.refresh(channel: "a"), "/channels/a/token/refresh"),
+            (.adopt(channel: "a"), "/channels/a/token/adopt"),
+            (.revealed(channel: "a"), "/channels/a/token/revealed"),
+        ] as [(AdminRoute, String)]
+    )
+    func `a route is read from the path that it writes`(route: AdminRoute, path: String) {
+        #expect(route.path == path)
+        #expect(AdminRoute(path) == route)
+    }
+
+    @Test(arguments: ["/nowhere", "/status/all", "/channels/a", "/channels/a/token/other"])
+    func `no other path is a route`(path: String) {
+        #expect(AdminRoute(path) == nil)
+    }
+
+    @Test func `the parameters of a command are read as they were written`() {
+        let query = AdminQuery([
+            (name: "channel", value: "a"), (name: "channel", value: "b&c=d e"),
+            (name: "plan", value: ""),
+        ])
+        #expect(query.text == "?channel=a&channel=b%26c%3Dd%20e&plan")
+        let read = AdminQuery(String(query.text.dropFirst()))
+        #expect(read["channel"] == ["a", "b&c=d e"])
+        #expect(read["plan"] == [""])
+        #expect(AdminQuery([]).text == "")
+    }
+}

@@ -1,0 +1,150 @@
+import NetproxyEventIO
+import OriginTransport
+import TestSupport
+import Testing
+
+/// What happens while a connection to an upstream is made.
+@Suite struct DialingStory {
+    @Test func `an exchange's total time ends a wait for a connection`() async throws {
+        let silent = try await SilentPort()
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://\(silent.address)
+                  timeouts: { connect: 1h, total: 50ms }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 504)
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+        }
+    }
+
+    @Test func `an exchange's total time ends a handshake`() async throws {
+        let origin = try await OriginServer.start { try await $0.rest() }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://127.0.0.1:\(origin.port)
+                  timeouts: { connect: 1h, total: 50ms }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+            try await origin.connections[0].closed.wait()
+        }
+    }
+
+    @Test func `a handshake that the server cuts is tried again`() async throws {
+        let origin = try await OriginServer.start { wire in
+            // A handshake begins, and the server is just ending.
+            try await wire.read(through: "\u{16}")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://127.0.0.1:\(origin.port)
+                  retry: { attempts: 2, backoff: { base: 1ms } }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "hello"))
+            #expect(answer["Proxy-Status"] == "netproxy; error=tls_protocol_error")
+            #expect(origin.connections.count == 3)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.retries == ["tls_protocol_error", "tls_protocol_error"])
+        }
+    }
+
+    @Test(arguments: ["http", "https"])
+    func `an app that leaves takes the dialling with it`(scheme: String) async throws {
+        let silent = try await SilentPort()
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: '\(scheme)://\(silent.address)', timeouts: { connect: 1h } }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await app.close()
+            #expect(await proxy.hasLoggedExchange("orders"))
+            let line = try await proxy.onlyLine("orders")
+            #expect(line.facts.status == 499)
+            #expect(line.facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `an address that answers does not wait for one that does not`() async throws {
+        let silent = try await SilentPort()
+        let origin = try await OriginServer.start { try await $0.rest() }
+        let loop = try TestLoop.shared()
+        let good = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
+        // As long as the head start, which is real time.
+        let peer = try await Task(executorPreference: loop) {
+            let socket = try await AddressRace.connect(
+                to: [silent.address, good],
+                on: loop,
+                until: .max
+            )
+            defer { socket.close() }
+            return socket.peer
+        }.value
+        #expect(peer == good)
+    }
+
+    @Test func `while an address has its head start, no other is dialled`() async throws {
+        let greet: OriginServer.Script = { wire in
+            try await wire.send("hello\n")
+            try await wire.rest()
+        }
+        let origins = try await [OriginServer.start(greet), OriginServer.start(greet)]
+        let loop = try TestLoop.shared()
+        let addresses = try origins.map {
+            try #require(SocketAddress(ip: "127.0.0.1", port: UInt16($0.port)))
+        }
+        try await Task(executorPreference: loop) {
+            try await AddressRace.connect(to: addresses, on: loop, until: .max).close()
+        }.value
+        // Whoever else had dialled the second was accepted before this one.
+        let probe = try await RawClient.connect(to: origins[1].port)
+        try await probe.read(through: "\n")
+        #expect(origins[1].connections.count == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `an address that refuses uses up no head start`(othersAnswer: Bool) async throws {
+        let origin = try await OriginServer.start { try await $0.rest() }
+        let loop = try TestLoop.shared()
+        let ports = [RefusingPort.any(), othersAnswer ? origin.port : RefusingPort.any()]
+        let addresses = try ports.map {
+            try #require(SocketAddress(ip: "127.0.0.1", port: UInt16($0)))
+        }
+        // Far longer than the test's patience: only who does not wait for it is done in time.
+        let headStart = Duration.seconds(600)
+        let time = await ContinuousClock().measure {
+            await Task(executorPreference: loop) {
+                try? await AddressRace.connect(
+                    to: addresses,
+                    on: loop,
+                    until: .max,
+                    headStarts: AddressRace.HeadStarts(first: headStart, later: headStart)
+                ).close()
+            }.value
+        }
+        #expect(time < headStart)
+    }
+
+    @Test func `of several failures the peer's own is told`() async throws {
+        let loop = try TestLoop.shared()
+        let refusing = try #require(
+            SocketAddress(ip: "127.0.0.1", port: UInt16(RefusingPort.any()))
+        )
+        let missing = try #require(SocketAddress(unixPath: "/nonexistent/netproxy.sock"))
+        for addresses in [[refusing, missing], [missing, refusing]] {
+            await #expect(throws: IOError.refused) {
+                try await Task(executorPreference: loop) {
+                    try await AddressRace.connect(to: addresses, on: loop, until: .max).close()
+                }.value
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import NetproxyHTTP2
+import NetproxyHTTPMessage
+import Synchronization
+import TestSupport
+import Testing
+
+/// What holds for apps of HTTP/1 holds for the streams of apps that speak HTTP/2.
+@Suite struct AppStreamStory {
+    private func run(
+        _ root: String = "",
+        _ channel: String = "",
+        _ story: (DaemonHarness, OriginServer, HTTP2Peer) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { request in
+            Raw.ok("\(request.startLine.split(separator: " ")[1])")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  \(channel)
+                """,
+            root: root
+        ) { proxy in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            try await app.flush()
+            try await story(proxy, origin, app)
+        }
+    }
+
+    @Test func `streams have a record each`() async throws {
+        try await run { proxy, _, app in
+            var streams: [Int32?] = []
+            for number in 0..<10 {
+                streams.append(try await app.request(.get, "/orders/\(number)"))
+            }
+            for (number, stream) in streams.enumerated() {
+                #expect(try await app.message(on: stream).body == "/\(number)")
+            }
+            let lines = try await proxy.log("orders")
+            #expect(lines.count == 10)
+            #expect(Set(lines.compactMap(\.facts.requestID)).count == 10)
+        }
+    }
+
+    @Test func `a host that is none of ours is refused, and the connection goes on`() async throws {
+        try await run { proxy, origin, app in
+            let foreign = try await app.request(.get, "/orders/1", host: "evil.example")
+            let refusal = try await app.message(on: foreign)
+            #expect(refusal.status == 421)
+            #expect(refusal["content-type"] == "application/problem+json")
+            let own = try await app.request(.get, "/1", host: "orders.localhost")
+            #expect(try await app.message(on: own).body == "/1")
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test func `the key of a channel is asked for`() async throws {
+        try await run("", "access: { key: 'literal:secret-key' }") { _, origin, app in
+            let without = try await app.request(.get, "/orders/1")
+            #expect(try await app.message(on: without).status == 401)
+            let with = try await app.request(
+                .get,
+                "/orders/1",
+                ["Proxy-Authorization": "Bearer secret-key"]
+            )
+            #expect(try await app.message(on: with).status == 200)
+            #expect(origin.requests.count == 1)
+            #expect(origin.requests[0]["Proxy-Authorization"] == nil)
+        }
+    }
+
+    @Test func `a tunnel takes a connection of HTTP/1`() async throws {
+        try await run("connect: ['127.0.0.1:1']") { _, _, app in
+            let stream = try await app.request(.connect, "127.0.0.1:1", host: "127.0.0.1:1")
+            #expect(try await app.message(on: stream).status == 501)
+            let next = try await app.request(.get, "/orders/1")
+            #expect(try await app.message(on: next).status == 200)
+        }
+    }
+
+    @Test func `a drain lets streams end, and says goodbye`() async throws {
+        let gate = Gate()
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await gate.wait()
+                try await wire.send(Raw.ok("late"))
+            }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            try await app.flush()
+            let stream = try await app.request(.get, "/orders/1")
+            _ = await eventually { !origin.requests.isEmpty }
+            async let stopped: Void = proxy.stop()
+            try await app.receive { !$0.goAways.isEmpty }
+            gate.open()
+            #expect(try await app.message(on: stream).body == "late")
+            await stopped
+        }
+    }
+
+    @Test func `an app that resets a stream ends its exchange upstream`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.startHTTP2 { peer, _ in
+            try await peer.receive { !$0.resets.isEmpty }
+            ended.open()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), http: http2 }"
+        ) { proxy in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            try await app.flush()
+            let stream = try #require(try await app.request(.get, "/orders/1"))
+            _ = await eventually { !origin.connections.isEmpty }
+            _ = await eventually { (origin.connections.first?.receivedBytes.count ?? 0) > 100 }
+            try await app.reset(stream, .cancel)
+            try await ended.wait()
+            #expect(await proxy.hasLoggedExchange("orders"))
+            let line = try await proxy.onlyLine("orders")
+            #expect(line.facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `a connection that goes away ends what it has begun`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            _ = try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let wire = try await proxy.connect()
+            let app = HTTP2Peer(wire, as: .client)
+            try await app.flush()
+            _ = try await app.request(.get, "/orders/1")
+            _ = await eventually { !origin.requests.isEmpty }
+            try await wire.close()
+            #expect(await proxy.hasLoggedExchange("orders"))
+            #expect(try await proxy.onlyLine("orders").facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `a malformed request has a record, and its stream an answer`() async throws {
+        try await run { proxy, origin, app in
+            _ = try await app.request(.get, "/orders/1", ["TE": "gzip"])
+            let first = try await app.next()
+            #expect(first?.status == 400)
+            #expect(origin.requests.isEmpty)
+            let next = try await app.request(.get, "/orders/2")
+            #expect(try await app.message(on: next).status == 200)
+        }
+    }
+}

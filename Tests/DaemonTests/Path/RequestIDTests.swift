@@ -1,0 +1,20 @@
+import Testing
+
+@testable import NetproxyService
+
+@Suite struct RequestIDTests {
+    @Test func `ids count up over every carry and never repeat`() {
+        // The carry of the second digit, of the third, and of all.
+        for start in [0, 1000, 32_000, (1 << 30) - 40] as [UInt64] {
+            let ids = RequestIDs(counter: start)
+            let made = (0..<2000).map { _ in ids.next() }
+            #expect(made == made.sorted())
+            #expect(Set(made).count == made.count)
+            #expect(made.allSatisfy { $0.utf8.count == 15 && $0.prefix(8) == made[0].prefix(8) })
+        }
+    }
+
+    @Test func `two sequences have nothing in common`() {
+        #expect(RequestIDs(counter: 7).next().prefix(8) != RequestIDs(counter: 7).next().prefix(8))
+    }
+}
