@@ -21,12 +21,14 @@ let strict: [SwiftSetting] = [
 func module(
     _ name: String,
     at path: String,
-    uses dependencies: [Target.Dependency] = []
+    uses dependencies: [Target.Dependency] = [],
+    embedding files: [String] = []
 ) -> Target {
     .target(
         name: name,
         dependencies: dependencies,
         path: "Sources/\(path)",
+        resources: files.map { .embedInCode($0) },
         swiftSettings: strict
     )
 }
@@ -233,6 +235,11 @@ let package = Package(
                 "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
                 "NetproxyCryptography",
+            ],
+            embedding: [
+                "Admin/Page/page.html", "Admin/Page/shared.css", "Admin/Page/page.css",
+                "Admin/Page/tools.js", "Admin/Page/channels.js", "Admin/Page/exchanges.js",
+                "Admin/Page/start.js",
             ]
         ),
         .executableTarget(

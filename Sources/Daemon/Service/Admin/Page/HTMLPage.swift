@@ -2,28 +2,82 @@ import NetproxyBytes
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// A page of netproxy's own: one document without external resources.
+/// A page of netproxy: one document without external resources.
 ///
-/// Its policy allows its own style and script alone, by a nonce that is new for every answer. What it
-/// shows is inserted as text.
+/// Its Content-Security-Policy allows only the page's own styles and scripts, by a nonce that is new in
+/// every response. Data is inserted as text.
 struct HTMLPage {
-    /// The title of the window.
-    let title: String
-    let style: String
-    /// The content, as markup.
-    let body: String
-    /// Runs after the content was read; `nil` forbids scripts.
-    var script: String?
+    /// The document, with `nonceMark` for the nonce of a response.
+    private let document: String
 
-    /// The answer with the page.
-    func response(status: HTTPStatus) -> Response {
+    /// The mark that each response replaces with its nonce.
+    private static let nonceMark = "{NONCE}"
+
+    /// Creates a page from a document that links to stylesheets and scripts, and embeds these files.
+    ///
+    /// - Parameters:
+    ///   - document: HTML in which each link stands on a line of its own, as in `page.html`.
+    ///   - files: the contents of the linked files by name.
+    init(document: String, embedding files: [String: [UInt8]]) {
+        var document = document
+        for (name, bytes) in files {
+            let text = String(decoding: bytes, as: UTF8.self)
+            document.replace(
+                "<link rel=\"stylesheet\" href=\"\(name)\">",
+                with: "<style nonce=\"\(Self.nonceMark)\">\n\(text)</style>"
+            )
+            document.replace(
+                "<script src=\"\(name)\"></script>",
+                with: "<script nonce=\"\(Self.nonceMark)\">\n\(text)</script>"
+            )
+        }
+        self.document = document
+    }
+
+    /// Creates a page without scripts.
+    ///
+    /// - Parameters:
+    ///   - title: the title of the window, as text.
+    ///   - style: CSS in addition to the style of all pages.
+    ///   - body: HTML.
+    init(title: String, style: String, body: String) {
+        self.init(
+            document: """
+                <!DOCTYPE html>
+                <html lang="en">
+                <head>
+                <meta charset="utf-8">
+                <meta name="viewport" content="width=device-width, initial-scale=1">
+                <meta name="color-scheme" content="light dark">
+                <title>\(HTMLText.of(title))</title>
+                <link rel="stylesheet" href="shared.css">
+                <style nonce="\(Self.nonceMark)">
+                \(style)
+                </style>
+                </head>
+                <body>
+                \(body)
+                </body>
+                </html>
+
+                """,
+            embedding: ["shared.css": PackageResources.shared_css]
+        )
+    }
+
+    /// The response with this page and a nonce of its own; each mark in `texts` is replaced by its escaped text.
+    func response(status: HTTPStatus, filling texts: [String: String] = [:]) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
             .joined()
         let scripts =
-            script == nil ? "" : "script-src 'nonce-\(nonce)'; connect-src 'self'; "
+            document.contains("<script ")
+            ? "script-src 'nonce-\(nonce)'; connect-src 'self'; " : ""
         let policy =
             "default-src 'none'; \(scripts)style-src 'nonce-\(nonce)'; "
             + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        // The nonce first: a text that contains its mark must not reveal it.
+        var page = document.replacing(Self.nonceMark, with: nonce)
+        for (mark, text) in texts { page.replace(mark, with: HTMLText.of(text)) }
         return Response(
             status: status,
             headers: [
@@ -32,51 +86,14 @@ struct HTMLPage {
                 "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
                 "Cross-Origin-Resource-Policy": "same-origin",
             ],
-            body: .bytes(ByteSlice(document(nonce: nonce)))
+            body: .bytes(ByteSlice(page))
         )
     }
-
-    private func document(nonce: String) -> String {
-        let script = script.map { "<script nonce=\"\(nonce)\">\n\($0)\n</script>\n" } ?? ""
-        return """
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta name="color-scheme" content="light dark">
-            <title>\(HTMLText.of(title))</title>
-            <style nonce="\(nonce)">
-            \(HTMLPage.colours)
-            \(style)
-            </style>
-            </head>
-            <body>
-            \(body)
-            \(script)</body>
-            </html>
-
-            """
-    }
-
-    /// The colours of all pages: each text has a contrast of 4.5:1 or more on its background.
-    private static let colours = """
-        :root { color-scheme: light dark; --page: #f6f7f8; --panel: #fff; --text: #1b1f24;
-          --muted: #565e68; --line: #d3d8de; --link: #0a55a8; --good: #17652c; --warning: #7d4e00;
-          --bad: #a40e26; --chosen: #e3effb }
-        @media (prefers-color-scheme: dark) { :root { --page: #0f1318; --panel: #181e25;
-          --text: #e7edf3; --muted: #a3afbb; --line: #343d47; --link: #86bdf7; --good: #77d98f;
-          --warning: #f0b94a; --bad: #ff9b98; --chosen: #17324d } }
-        * { box-sizing: border-box }
-        body { margin: 0; background: var(--page); color: var(--text);
-          font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif }
-        code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", monospace }
-        """
 }
 
 /// Text between the tags of a page.
 enum HTMLText {
-    /// The text with references for what would be markup; no attribute's value.
+    /// Returns the text with the characters of markup escaped; not for values of attributes.
     static func of(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
