@@ -19,13 +19,13 @@ import Testing
         }
 
         /// Sends a request, and returns the payload of its frames and what the server reads.
-        func send(_ headers: HTTPHeaders) throws -> (
-            block: [UInt8], frames: Int, read: HTTPHeaders?
+        func send(_ headers: HTTPHeaders, to target: String = "/") throws -> (
+            block: [UInt8], frames: Int, read: HTTPHeaders?, target: String?
         ) {
             let head = OutputBuffer()
             HeadEncoder.encodeRequest(
                 method: .get,
-                target: "/",
+                target: target,
                 host: "a",
                 headers: headers,
                 framing: .none,
@@ -36,9 +36,9 @@ import Testing
             try client.produce(into: output, upTo: 1 << 24)
             let bytes = output.span.array
             try server.receive(bytes.span, now: 1)
-            var read: HTTPHeaders?
+            var read: RequestHead?
             for event in server.takeEvents() {
-                if case .request(_, let head, _) = event { read = head.headers }
+                if case .request(_, let head, _) = event { read = head }
             }
             var block: [UInt8] = []
             var (index, frames) = (bytes.starts(with: RawFrame.preface) ? 24 : 0, 0)
@@ -51,7 +51,7 @@ import Testing
                 }
                 index += 9 + count
             }
-            return (block, frames, read)
+            return (block, frames, read?.headers, read?.target.pathAndQuery)
         }
     }
 
@@ -67,7 +67,7 @@ import Testing
         ]
         var sizes: [Int] = []
         for _ in 0..<4 {
-            let (block, _, read) = try world.send(headers)
+            let (block, _, read, _) = try world.send(headers)
             sizes.append(block.count)
             check(read, headers)
         }
@@ -94,7 +94,7 @@ import Testing
             let headers: HTTPHeaders = [
                 "X-Client": String(repeating: "c", count: 500), "X-Request-Id": "request-\(number)",
             ]
-            let (block, _, read) = try world.send(headers)
+            let (block, _, read, _) = try world.send(headers)
             check(read, headers)
             last = block.count
         }
@@ -105,7 +105,7 @@ import Testing
         let world = World()
         for name in ["authorization", "cookie", "proxy-authorization"] {
             for _ in 0..<4 {
-                let (block, _, read) = try world.send(HTTPHeaders([name: "Basic YTpi"]))
+                let (block, _, read, _) = try world.send(HTTPHeaders([name: "Basic YTpi"]))
                 #expect(read?.contains(HTTPFieldName(stringLiteral: name)) == true)
                 // Never indexed, here and by whoever passes it on (RFC 7541 §6.2.3).
                 let value = Array("Basic YTpi".utf8)
@@ -124,7 +124,7 @@ import Testing
         let headers: HTTPHeaders = ["X-Client": String(repeating: "c", count: 200)]
         for _ in 0..<3 { check(try world.send(headers).read, headers) }
         try world.client.receive(setting.span, now: 1)
-        let (block, _, read) = try world.send(headers)
+        let (block, _, read, _) = try world.send(headers)
         check(read, headers)
         // A smaller one is announced in the block that follows (RFC 7541 §4.2).
         #expect((block[0] & 0xE0 == 0x20) == (size < 4096))
@@ -139,9 +139,78 @@ import Testing
         for number in 0..<5 {
             headers.append(HTTPHeaders(["x-long-\(number)": String(repeating: "v", count: 9000)]))
         }
-        let (block, frames, read) = try world.send(headers)
+        let (block, frames, read, _) = try world.send(headers)
         #expect(block.count > 45_000 && frames == 3)
         check(read, headers)
+    }
+
+    /// Names that have the hash of another one, found by inverting the hash.
+    private static let twins: [(name: String, twin: String)] = [
+        ("authorization", "x-ujzde8odzdoc9id19gaaaau&s|ckz.gxd6ncf10epf91dh"),
+        ("host", "x-s0j8htxtplpft79hpocaaa1-*9xyog9lgmxg9edn581u33"),
+        ("content-length", "x-5v2sehfr4edt2swmjfaaaahb3gorl!60kvj50ce9uvw53e"),
+        ("transfer-encoding", "x-ywb3wki19r0wyoquwcaaaa$w!.m9'5h5dnsipzz5fk2z9r"),
+        ("cookie", "x-jfljoozzzzg4zdk16abaaa9f*+yl`wa5lqsaj08xui6d39"),
+        ("from", "x-men2kh4hh5344t3xfiaaaawtfkagpvvdgaj8gxbenyjqwx"),
+    ]
+    /// The same for values of fields that every peer knows.
+    private static let valueTwins: [(name: String, value: String, twin: String)] = [
+        (":path", "/", "/pub/fjg7xkwo886mecaaaaapWp0P@$gvq4k7bn7xj8b7tfq"),
+        (":path", "/index.html", "/pub/vomxfogo4mv15naaaaa(FvcPsg6pzom75wbbr4qmw2w"),
+        ("accept-encoding", "gzip, deflate", "vn4a4wfh3j4wj99ivjw0gaaaa1jzr3hfym4l1vfz3zfkkibj"),
+    ]
+
+    @Test func `a field is not mistaken for another one with the same hash`() throws {
+        func hash(_ name: String, _ value: String = "") -> UInt64 {
+            let hash = name.utf8.span.hash(from: 0)
+            return value.isEmpty ? hash : value.utf8.span.hash(from: hash)
+        }
+        let world = World()
+        for (name, twin) in FieldEncoderTests.twins {
+            #expect(hash(name) == hash(twin))
+            for _ in 0..<3 {
+                let headers = HTTPHeaders([twin: "value"])
+                check(try world.send(headers).read, headers)
+            }
+        }
+        for (name, value, twin) in FieldEncoderTests.valueTwins {
+            #expect(hash(name, value) == hash(name, twin))
+            guard name != ":path" else {
+                #expect(try world.send([:], to: twin).target == twin)
+                continue
+            }
+            for value in [twin, value, twin] {
+                let headers = HTTPHeaders([name: value])
+                check(try world.send(headers).read, headers)
+            }
+        }
+    }
+
+    @Test func `random fields are read as they were sent`() throws {
+        var numbers = SystemRandomNumberGenerator()
+        let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789-")
+        func text(_ lengths: ClosedRange<Int>) -> String {
+            let count = Int.random(in: lengths, using: &numbers)
+            return String((0..<count).compactMap { _ in letters.randomElement(using: &numbers) })
+        }
+        // Short names and few values, so that many come again; some have the hash of others.
+        let known = ["accept", "authorization", "cache-control", "from", "etag", "x-a", "x-b"]
+        let names =
+            known + FieldEncoderTests.twins.map(\.twin) + (0..<20).map { _ in "x\(text(1...60))" }
+        let values = FieldEncoderTests.valueTwins.map(\.twin) + (0..<20).map { _ in text(0...80) }
+        var world = World()
+        for number in 0..<400 {
+            // The server admits no more streams than that.
+            if number % 100 == 0 { world = World() }
+            var headers = HTTPHeaders()
+            for _ in 0..<Int.random(in: 0...12) {
+                guard let name = names.randomElement(), let value = values.randomElement() else {
+                    continue
+                }
+                headers.append(HTTPHeaders([name: value]))
+            }
+            check(try world.send(headers).read, headers)
+        }
     }
 
     @Test func `streams are found whatever their order`() {

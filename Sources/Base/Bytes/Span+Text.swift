@@ -267,8 +267,10 @@ extension Span<UInt8> {
         self = unsafe _overrideLifetime(bytes, copying: ())
     }
 
-    /// A hash of the length, the first bytes and the last ones, which goes on from another; who takes equal
-    /// hashes for equal bytes compares these, too.
+    /// Returns a hash of the length, the first bytes and the last ones, combined with another hash.
+    ///
+    /// It has no key: a peer can choose bytes that have the hash of others. Equal hashes select a candidate, and
+    /// the bytes decide.
     package func hash(from seed: UInt64) -> UInt64 {
         var hash = (seed ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
         unsafe withUnsafeBytes { bytes in

@@ -27,7 +27,9 @@ struct FieldEncoder {
     private var capacity = FieldEncoder.largestTable
     /// The smallest capacity since the last block, where it has changed.
     private var smallest: Int?
-    /// What came last for a name, by its hash.
+    /// The hash of the field that came last for a name, by the hash of the name.
+    ///
+    /// Fields of one hash cost a place in the table, and nothing else.
     private var seen = [UInt64](repeating: 0, count: 64)
 
     // MARK: - The table
@@ -94,10 +96,10 @@ struct FieldEncoder {
     mutating func append(_ name: Span<UInt8>, _ value: Span<UInt8>, to output: OutputBuffer) {
         let nameHash = FieldEncoder.hash(name, 0)
         let hash = FieldEncoder.hash(value, nameHash)
-        if let index = StaticFields.index(ofField: hash) ?? index(hash, name, value) {
+        if let index = StaticFields.index(of: name, value, hash) ?? index(hash, name, value) {
             return FieldEncoder.append(index, 7, 0x80, to: output)
         }
-        let nameIndex = StaticFields.index(ofName: nameHash) ?? 0
+        let nameIndex = StaticFields.index(of: name, nameHash) ?? 0
         let slot = Int(truncatingIfNeeded: nameHash & 63)
         let isRepeated = seen[slot] == hash
         seen[slot] = hash
@@ -158,7 +160,9 @@ struct FieldEncoder {
 private enum StaticFields {
     static let count = 61
 
-    private static let fields: [(StaticString, StaticString)] = [
+    private typealias Field = (name: StaticString, value: StaticString)
+
+    private static let fields: [Field] = [
         (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"),
         (":path", "/index.html"), (":scheme", "http"), (":scheme", "https"), (":status", "200"),
         (":status", "204"), (":status", "206"), (":status", "304"), (":status", "400"),
@@ -202,14 +206,23 @@ private enum StaticFields {
         text.withUTF8Buffer { unsafe Array($0) }
     }
 
-    static func index(ofName hash: UInt64) -> Int? { index(hash) }
+    /// Returns the first index of a field with this name, whose hash selects the candidates.
+    static func index(of name: Span<UInt8>, _ hash: UInt64) -> Int? {
+        index(hash) { Span(of: $0.name).isSame(as: name) }
+    }
 
-    static func index(ofField hash: UInt64) -> Int? { index(hash) }
+    /// Returns the index of a field, whose hash selects the candidates.
+    static func index(of name: Span<UInt8>, _ value: Span<UInt8>, _ hash: UInt64) -> Int? {
+        index(hash) { Span(of: $0.name).isSame(as: name) && Span(of: $0.value).isSame(as: value) }
+    }
 
-    private static func index(_ hash: UInt64) -> Int? {
+    /// Anybody can find a field with the hash of another one: the bytes decide.
+    @inline(__always)
+    private static func index(_ hash: UInt64, where isSame: (Field) -> Bool) -> Int? {
         var slot = Int(truncatingIfNeeded: hash & 255)
         while table[slot].index > 0 {
-            if table[slot].hash == hash { return table[slot].index }
+            let (candidate, index) = table[slot]
+            if candidate == hash, isSame(fields[index - 1]) { return index }
             slot = (slot + 1) & 255
         }
         return nil
