@@ -115,11 +115,16 @@ let package = Package(
 
         // Base: bytes, the operating system, the event loop, cryptography, documents.
         module("NetproxyBytes", at: "Base/Bytes"),
+        // Counts live objects in debug builds, for tests that look for leaks.
+        module("NetproxyLiveObjects", at: "Base/LiveObjects"),
         module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
         module(
             "NetproxyEventIO",
             at: "Base/EventIO",
-            uses: ["NetproxySystem", "NetproxyBytes", "CNetproxyLibevent", "CNetproxyOpenSSL"]
+            uses: [
+                "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+                "CNetproxyOpenSSL",
+            ]
         ),
         module("NetproxyCryptography", at: "Base/Cryptography", uses: ["CNetproxyOpenSSL"]),
         module("NetproxyYAML", at: "Base/YAML", uses: ["CNetproxyYAML"]),
@@ -137,7 +142,10 @@ let package = Package(
         module(
             "NetproxyHTTP2",
             at: "HTTP/HTTP2",
-            uses: ["NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes", "CNetproxyNghttp2"]
+            uses: [
+                "NetproxyLiveObjects", "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes",
+                "CNetproxyNghttp2",
+            ]
         ),
 
         // Core: the chain of interceptors, the transport, and credentials.
@@ -150,6 +158,7 @@ let package = Package(
             "OriginTransport",
             at: "Core/OriginTransport",
             uses: [
+                "NetproxyLiveObjects",
                 "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
                 "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
             ]
@@ -231,6 +240,7 @@ let package = Package(
             "NetproxyService",
             at: "Daemon/Service",
             uses: [
+                "NetproxyLiveObjects",
                 "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
                 "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
@@ -256,6 +266,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
+                "NetproxyLiveObjects",
                 "NetworkTesting", "NetproxyService", "NetproxyConfig", "OriginTransport",
                 "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1", "OAuth", "NetworkCore",
                 "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "CNetproxyOpenSSL",
@@ -349,6 +360,7 @@ let package = Package(
         tests(
             "DaemonTests",
             uses: [
+                "NetproxyLiveObjects",
                 "NetproxyService", "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",

@@ -5,10 +5,12 @@ import Testing
     /// What each target may import of this package and of others; the system's modules are free.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
+        "NetproxyLiveObjects": [],
         "NetproxySystem": ["NetproxyBytes", "CNetproxySystem"],
         "NetproxyHTTPMessage": ["NetproxyBytes"],
         "NetproxyEventIO": [
-            "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent", "CNetproxyOpenSSL",
+            "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+            "CNetproxyOpenSSL",
         ],
         "NetproxyCryptography": ["CNetproxyOpenSSL"],
         "NetproxyYAML": ["CNetproxyYAML"],
@@ -17,7 +19,8 @@ import Testing
         ],
         "NetproxyHTTP1": ["NetproxyHTTPMessage", "NetproxyBytes"],
         "NetproxyHTTP2": [
-            "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes", "CNetproxyNghttp2",
+            "NetproxyLiveObjects", "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes",
+            "CNetproxyNghttp2",
         ],
         "NetworkCore": ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"],
         "OAuth": [
@@ -42,7 +45,8 @@ import Testing
         "NetworkTracing": ["NetworkClient", "Tracing"],
         "NetworkTesting": ["NetworkClient", "NetworkCore", "NetproxyHTTPMessage", "NetproxyBytes"],
         "OriginTransport": [
-            "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
+            "NetproxyLiveObjects", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
+            "NetproxyEventIO",
             "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
         ],
         "NetproxyRequestLog": [
@@ -50,7 +54,8 @@ import Testing
         ],
         "NetproxyConfig": ["NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML"],
         "NetproxyService": [
-            "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
+            "NetproxyLiveObjects", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
+            "NetproxyAWSSigning",
             "NetproxyEtcdStore", "OAuth",
             "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
             "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",

@@ -1,6 +1,7 @@
 import FoundationEssentials
 package import NetproxyConfig
 import NetproxyEventIO
+package import NetproxyLiveObjects
 import NetproxyService
 import NetproxySystem
 package import OriginTransport
@@ -237,6 +238,13 @@ package final class DaemonHarness: Sendable {
     package func advance(by duration: Duration) async {
         for loop in loops.value.withLock({ $0 }) {
             _ = await loop.call { $0.advance(by: duration) }
+        }
+    }
+
+    /// Has a census count the objects that the daemon's loops make from now on.
+    package func count(in objects: LiveObjects) async {
+        for loop in loops.value.withLock({ $0 }) {
+            _ = await loop.call { _ in objects.observeThread() }
         }
     }
 

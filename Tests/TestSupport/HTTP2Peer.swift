@@ -178,6 +178,11 @@ package final class HTTP2Peer {
     /// The content that has come on a stream so far.
     package func content(on stream: Int32) -> [UInt8] { open[stream]?.content ?? [] }
 
+    /// Whether the message on a stream is complete, or the stream was reset.
+    package func hasEnded(_ stream: Int32) -> Bool {
+        resets[stream] != nil || complete.contains { $0.stream == stream }
+    }
+
     private func receive() async throws -> Bool {
         guard let bytes = try await wire.bytes() else { return false }
         for start in bytes.indices where bytes[start...].starts(with: [0, 0, 8, 6, 0]) {

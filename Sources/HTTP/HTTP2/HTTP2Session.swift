@@ -2,6 +2,7 @@ import CNetproxyNghttp2
 package import NetproxyBytes
 import NetproxyHTTP1
 package import NetproxyHTTPMessage
+import NetproxyLiveObjects
 
 /// One HTTP/2 connection (RFC 9113) as a value: bytes in, events out; messages in, bytes out. It does no I/O.
 ///
@@ -43,6 +44,7 @@ package import NetproxyHTTPMessage
     @exclusivity(unchecked) private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
     /// Buffers for heads that wait.
     @exclusivity(unchecked) private var spare: [OutputBuffer] = []
+    private let life = LiveObject(HTTP2Session.self)
     /// Where frames of content are written, while output is produced.
     var output: OutputBuffer?
     /// The first byte of what is being received.

@@ -1,6 +1,7 @@
 import NetproxyBytes
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 
 /// One stream of a session: what is known of the message that comes, and what is still to be sent.
 final class HTTP2Stream {
@@ -34,6 +35,7 @@ final class HTTP2Stream {
     var stopCode: HTTP2Code?
     /// Whether nghttp2 waits for more content.
     var isDeferred = false
+    private let life = LiveObject(HTTP2Stream.self)
 
     init(_ method: HTTPMethod) {
         self.method = method

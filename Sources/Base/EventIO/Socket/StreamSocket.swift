@@ -1,5 +1,6 @@
 import CNetproxyLibevent
 import NetproxyBytes
+import NetproxyLiveObjects
 import NetproxySystem
 
 /// A connected stream socket on a loop: edge-triggered, registered once for its life, with async
@@ -38,6 +39,7 @@ import NetproxySystem
     @exclusivity(unchecked) var peerWatch: PeerWatch?
     /// Why the last send or read failed, for TLS, which only says that it did.
     @exclusivity(unchecked) var lastFailure: Int32 = 0
+    private let life = LiveObject(StreamSocket.self)
     private var event: OpaquePointer?
     /// The address of the other end.
     package let peer: SocketAddress

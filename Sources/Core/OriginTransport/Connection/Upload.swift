@@ -1,6 +1,7 @@
 import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTP1
+import NetproxyLiveObjects
 @_spi(Proxying) import NetworkCore
 
 /// The content of a request that streams, sent by a separate task: the origin may answer before it
@@ -31,6 +32,7 @@ final class Upload {
     var isAnswered = false
     /// Called once when no more of the content is waited for.
     var onEnd: (() -> Void)?
+    private let life = LiveObject(Upload.self)
 
     /// Prepares to send content.
     ///

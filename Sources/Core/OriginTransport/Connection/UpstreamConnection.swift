@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 
 /// One connection to an origin, and the one exchange on it.
@@ -50,6 +51,7 @@ final class UpstreamConnection: TimerEntry {
     var nameGeneration = 0
     /// Whether it counts among those that wait for an app's content.
     var holdsUploadShare = false
+    private let life = LiveObject(UpstreamConnection.self)
     /// The longest content that is copied out of the buffer, in bytes.
     private static let copiedLength = 1024
 

@@ -25,8 +25,9 @@ extension HTTP2Connection {
                 try await waitForContent(exchange)
             }
         } catch {
+            let fault = exchange.upload?.fault
             abandon(exchange, .cancel)
-            if let fault = exchange.upload?.fault { throw fault }
+            if let fault { throw fault }
             switch error {
             case _ where exchange.bodyLimit <= loop.now:
                 throw NetworkError.timeout(.total, after: exchange.bodySetting)

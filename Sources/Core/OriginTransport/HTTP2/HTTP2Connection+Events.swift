@@ -60,6 +60,7 @@ extension HTTP2Connection: HTTP2WireUser {
         for exchange in left {
             exchange.fail(.connection(end))
             exchange.close()
+            loop.remove(exchange)
             exchange.resumeIfNews()
         }
         receivedAll()

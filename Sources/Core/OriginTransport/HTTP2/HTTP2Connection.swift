@@ -3,6 +3,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 
 /// One connection to an origin in HTTP/2, and the exchanges on it.
@@ -33,6 +34,7 @@ final class HTTP2Connection: TimerEntry {
     var pinged: UInt64?
     /// Why it has ended, which may be as soon as its first bytes are written.
     var end: HTTP2WireEnd?
+    private let life = LiveObject(HTTP2Connection.self)
 
     init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any HTTP2ConnectionOwner) {
         self.peer = peer
@@ -256,9 +258,9 @@ final class HTTP2Connection: TimerEntry {
         if !exchange.isClosed { remove(exchange, .cancel) }
     }
 
-    /// Gives an exchange up.
+    /// Gives an exchange up, with its upload, which holds the exchange.
     func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
-        exchange.upload?.cancel()
+        exchange.upload.take()?.cancel()
         exchange.dropContent()
         remove(exchange, code)
     }
@@ -274,7 +276,8 @@ final class HTTP2Connection: TimerEntry {
     }
 
     func forget(_ stream: Int32) {
-        exchanges[stream] = nil
+        // Its last deadline would keep it among the timers of the loop.
+        if let exchange = exchanges.take(stream) { loop.remove(exchange) }
         guard !wire.isClosed else { return }
         if exchanges.isEmpty {
             if isLeaving { return close() }

@@ -3,6 +3,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 
 /// One exchange on a connection in HTTP/2: what has come of its answer, and who waits for it.
@@ -56,6 +57,7 @@ final class HTTP2Exchange: LoopWaiter, Abortable {
     private var hasProgress = false
     /// Whether events have come since the reader was last resumed.
     private var hasNews = false
+    private let life = LiveObject(HTTP2Exchange.self)
 
     var loop: EventLoop { connection.loop }
 

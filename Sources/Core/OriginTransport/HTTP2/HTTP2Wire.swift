@@ -1,6 +1,7 @@
 package import NetproxyBytes
 package import NetproxyEventIO
 package import NetproxyHTTP2
+import NetproxyLiveObjects
 
 /// What a connection in HTTP/2 is used by: an app's side, or an origin's.
 package protocol HTTP2WireUser: AnyObject {
@@ -42,6 +43,7 @@ package final class HTTP2Wire: FlushEntry {
     private var isQueued = false
     private var isWriting = false
     private var hasEnded = false
+    private let life = LiveObject(HTTP2Wire.self)
 
     /// How much is read before others have their turn.
     private static let readsPerTurn = 16

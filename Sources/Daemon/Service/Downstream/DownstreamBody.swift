@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 
 /// The content of an app's request, read as the upstream takes it.
@@ -67,6 +68,7 @@ final class RequestReader {
     /// The pieces of the content that were read before anyone asked for them, the next one last.
     var gathered: [ByteSlice] = []
     var pace: BodyPace
+    private let life = LiveObject(RequestReader.self)
 
     init(limits: HTTP1Limits, bodyRate: Int?) {
         decoder = RequestHeadDecoder(limits: limits)

@@ -3,6 +3,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 
 /// Sends an interim (1xx) response to the app.
@@ -38,6 +39,7 @@ final class DownstreamConnection {
     private(set) var speaksHTTP2 = false
     /// What serves it since.
     var session: (any StreamSession)?
+    private let life = LiveObject(DownstreamConnection.self)
 
     /// What one request may be, for all connections that began under one configuration.
     final class Bounds: Sendable {
@@ -84,6 +86,7 @@ final class DownstreamConnection {
         let relay: AbortRelay
         /// Forwards interim responses to the app.
         var interim: InterimWriter?
+        private let life = LiveObject(Service.self)
 
         init(task: Task<Void, Never>, relay: AbortRelay, interim: InterimWriter? = nil) {
             self.task = task

@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 import OriginTransport
 
@@ -18,6 +19,7 @@ final class Tunnel {
     private(set) var bytesOut = 0
     /// Why it ended, unless both ends closed it.
     private(set) var failure: NetworkError?
+    private let life = LiveObject(Tunnel.self)
 
     /// Which way bytes go.
     private enum Direction {

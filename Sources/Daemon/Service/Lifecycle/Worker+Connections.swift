@@ -154,8 +154,11 @@ extension Worker {
                 stream.session.ended(stream)
             }
         }
-        stream.service = DownstreamConnection.Service(task: task, relay: relay)
-        stream.interim = handler.interimWriter(for: stream)
+        stream.service = DownstreamConnection.Service(
+            task: task,
+            relay: relay,
+            interim: handler.interimWriter(for: stream)
+        )
     }
 
     private func run(_ connection: DownstreamConnection) async {

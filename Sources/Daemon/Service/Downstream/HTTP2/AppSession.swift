@@ -3,6 +3,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 import OriginTransport
 
@@ -34,6 +35,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private(set) var idleDeadline = UInt64.max
     /// Ends the connection when a head that has begun takes too long.
     private var blockTimer: ActionTimer?
+    private let life = LiveObject(AppSession.self)
 
     /// How long an app may still begin streams after it was told that the connection ends.
     private static let farewell = Duration.seconds(1)
@@ -82,8 +84,9 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         serve(stream)
     }
 
-    /// A stream's task has ended.
+    /// Ends the exchange of a stream whose task is done.
     func ended(_ stream: AppStream) {
+        stream.finish()
         working -= 1
         if working == 0, !hasEnded {
             if isLast {

@@ -3,6 +3,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyLiveObjects
 import NetworkCore
 import OriginTransport
 
@@ -15,9 +16,9 @@ final class AppStream: TimerEntry, AppSide {
     var request: CurrentRequest
     var listener: DownstreamConnection.Source { session.listener }
     let peer: SocketPeer
-    var interim: InterimWriter?
-    /// The task that serves it, and what that waits on elsewhere.
+    /// Serves the exchange, and holds this stream: `finish()` ends both.
     var service: DownstreamConnection.Service?
+    var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
     /// What was understood of a head that was refused.
     private let line: RequestHead?
@@ -36,7 +37,8 @@ final class AppStream: TimerEntry, AppSide {
     /// Numbers the reads, so that a late cancellation does not end a later read.
     private var read = 0
     private var isReadCancelled = false
-    /// Whether the connection ends in the middle of the exchange.
+    /// Whether nothing more of the content is waited for: the connection ends in the middle of the
+    /// exchange, or the exchange is over.
     private var isEnding = false
     private var writer: CheckedContinuation<Void, Never>?
     private var unsent = 0
@@ -45,9 +47,16 @@ final class AppStream: TimerEntry, AppSide {
     /// Whether a source has been made of the content, which meets every fault of it.
     private var hasSource = false
     private var isOverdue = false
-    private var hasBegunResponse = false
+    private var response = ResponseProgress.none
     private var pending: PendingStreamResponse?
+    private let life = LiveObject(AppStream.self)
 
+    /// The part of the response that the session has.
+    private enum ResponseProgress {
+        case none, begun, ended
+    }
+
+    private var hasBegunResponse: Bool { response != .none }
     var loop: EventLoop { session.loop }
 
     /// A request whose head is here.
@@ -115,8 +124,10 @@ final class AppStream: TimerEntry, AppSide {
         resumeWriter()
     }
 
-    /// Nothing more comes or goes; early if the app has reset it.
+    /// Takes the end of the stream, after which nothing comes or goes; early if the app has reset it, or if
+    /// the response is not complete.
     func close(early: Bool) {
+        let early = early || response != .ended
         isClosed = true
         isCut = isCut || early
         resumeReader()
@@ -124,6 +135,21 @@ final class AppStream: TimerEntry, AppSide {
         guard early else { return }
         service?.task.cancel()
         service?.relay.abort()
+    }
+
+    /// Frees what belongs to the exchange, once its task has ended.
+    ///
+    /// Its content may be on its way to the upstream still. An upload takes what is here of a complete
+    /// request, and nothing of any other.
+    func finish() {
+        service = nil
+        head = nil
+        pending = nil
+        isEnding = true
+        if !isComplete { pieces = [] }
+        loop.remove(self)
+        resumeReader()
+        resumeWriter()
     }
 
     /// Ends it in the middle of what it does; an app whose response has not begun is told why.
@@ -284,22 +310,22 @@ final class AppStream: TimerEntry, AppSide {
     }
 
     func beginResponse(
-        _ response: borrowing Response,
+        _ message: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence
     ) -> WrittenResponse {
         guard !isClosed, !isCut else {
-            response.body.cancel()
+            message.body.cancel()
             var broken = WrittenResponse(.broken)
             broken.fail(NetworkError.clientGone)
             return broken
         }
-        hasBegunResponse = true
         request.owesContinue = false
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
-        var plan = StreamResponse(response, to: head.method)
-        plan.encode(response, at: loop.wallNow, into: output)
+        var plan = StreamResponse(message, to: head.method)
+        plan.encode(message, at: loop.wallNow, into: output)
+        response = plan.source == nil ? .ended : .begun
         session.sendResponse(output, on: id, hasContent: plan.hasContent)
         if let content = plan.content { session.send(content, on: id, isLast: true) }
         guard let source = plan.source.take() else {
@@ -326,12 +352,14 @@ final class AppStream: TimerEntry, AppSide {
                     throw BodyWriter.LengthMismatch()
                 }
                 let isLast = left == 0 && pending.source.trailers() == nil
+                if isLast { response = .ended }
                 session.send(piece, on: id, isLast: isLast)
                 try await contentSent()
                 written.bytesOut += piece.count
             }
             guard pending.length == nil || left == 0 else { throw BodyWriter.LengthMismatch() }
             let trailers = pending.source.trailers()
+            response = .ended
             session.end(on: id, trailers: trailers)
             endRequest()
             written.finish(trailers)
