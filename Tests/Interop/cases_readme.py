@@ -168,7 +168,8 @@ class GuideMachine(Machine):
         super().__init__(world, endpoint, cluster, key, place=place)
         text = block("yaml", "state_key: file:/etc/netproxy/state.key\nstate:",
                      f"{GUIDE}/Fleet.md")
-        grant = "{ grant: authorization_code, issuer: https://login.example.com, client_id: app }"
+        grant = ("{ grant: authorization_code, issuer: https://login.example.com, client_id: app, "
+                 "client_auth: none }")
         # The servers of the example are somewhere else, and the user has signed in before.
         for old, new in (("/etc/netproxy/state.key", key),
                          ("http://10.9.0.1:2379", cluster.endpoints[0]),
