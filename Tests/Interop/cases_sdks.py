@@ -56,9 +56,12 @@ def client_openai(world):
 
 @case
 def client_anthropic(world):
-    with sdk_apis.anthropic() as api, daemon(world, api, {"llm": api.channel()}) as proxy:
-        app(world, "anthropic", proxy, ANTHROPIC_BASE_URL=proxy.url("/llm"),
-            ANTHROPIC_API_KEY=PLACEHOLDER)
+    with sdk_apis.anthropic() as api:
+        # From version 2 on, the SDK sends its key as a Bearer token.
+        channel = api.channel(headers={"remove": ["Authorization"]})
+        with daemon(world, api, {"llm": channel}) as proxy:
+            app(world, "anthropic", proxy, ANTHROPIC_BASE_URL=proxy.url("/llm"),
+                ANTHROPIC_API_KEY=PLACEHOLDER)
         api.check("POST /v1/messages", "GET /v1/models", "POST /v1/files")
         equal(len(api.requests), 4, "requests that arrived")
 

@@ -74,6 +74,22 @@ def openai():
                           "POST /v1/files": upload})
 
 
+class AnthropicAPI(API):
+    """Demands the key in `x-api-key`, and a version: platform.claude.com/docs/en/api/versioning."""
+
+    VERSIONS = ["2023-06-01"], ["2026-10-21"]
+
+    def __init__(self, routes):
+        super().__init__(header("x-api-key"), routes)
+
+    def dispatch(self, request):
+        if request.values("anthropic-version") not in self.VERSIONS:
+            return Reply({"type": "error", "error": {
+                "type": "invalid_request_error",
+                "message": "anthropic-version: header is required"}}, 400)
+        return super().dispatch(request)
+
+
 def anthropic():
     def message(content):
         return {"id": "m1", "type": "message", "role": "assistant", "model": "claude-test",
@@ -106,8 +122,8 @@ def anthropic():
         return {"id": "f1", "type": "file", "filename": "notes.bin", "mime_type": "text/plain",
                 "created_at": "2026-01-01T00:00:00Z", "size_bytes": len(parts(request)["file"])}
 
-    return API(bearer(), {"POST /v1/messages": messages, "GET /v1/models": models,
-                                     "POST /v1/files": upload})
+    return AnthropicAPI({"POST /v1/messages": messages, "GET /v1/models": models,
+                         "POST /v1/files": upload})
 
 
 def google_genai():
