@@ -21,6 +21,7 @@ let strict: [SwiftSetting] = [
 func module(
     _ name: String,
     at path: String,
+    sources: [String]? = nil,
     uses dependencies: [Target.Dependency] = [],
     embedding files: [String] = []
 ) -> Target {
@@ -28,6 +29,8 @@ func module(
         name: name,
         dependencies: dependencies,
         path: "Sources/\(path)",
+        exclude: sources == nil ? [] : ["Config", "RequestLog", "netproxy", "Documentation.docc"],
+        sources: sources,
         resources: files.map { .embedInCode($0) },
         swiftSettings: strict
     )
@@ -238,7 +241,8 @@ let package = Package(
         ),
         module(
             "NetproxyService",
-            at: "Daemon/Service",
+            at: "Daemon",
+            sources: ["Path", "Channels", "Service", "Commands"],
             uses: [
                 "NetproxyLiveObjects",
                 "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
@@ -247,9 +251,9 @@ let package = Package(
                 "NetproxyCryptography",
             ],
             embedding: [
-                "Admin/Page/page.html", "Admin/Page/shared.css", "Admin/Page/page.css",
-                "Admin/Page/tools.js", "Admin/Page/channels.js", "Admin/Page/exchanges.js",
-                "Admin/Page/start.js",
+                "Service/Admin/Page/page.html", "Service/Admin/Page/shared.css", "Service/Admin/Page/page.css",
+                "Service/Admin/Page/tools.js", "Service/Admin/Page/channels.js", "Service/Admin/Page/exchanges.js",
+                "Service/Admin/Page/start.js",
             ]
         ),
         .executableTarget(
