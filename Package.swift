@@ -21,7 +21,6 @@ let strict: [SwiftSetting] = [
 func module(
     _ name: String,
     at path: String,
-    sources: [String]? = nil,
     uses dependencies: [Target.Dependency] = [],
     embedding files: [String] = []
 ) -> Target {
@@ -29,8 +28,6 @@ func module(
         name: name,
         dependencies: dependencies,
         path: "Sources/\(path)",
-        exclude: sources == nil ? [] : ["Config", "RequestLog", "netproxy", "Documentation.docc"],
-        sources: sources,
         resources: files.map { .embedInCode($0) },
         swiftSettings: strict
     )
@@ -239,28 +236,68 @@ let package = Package(
             at: "Daemon/Config",
             uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
+        // The path of a request: downstream connections, routing, access, the exchange.
         module(
-            "NetproxyService",
-            at: "Daemon",
-            sources: ["Path", "Channels", "Service", "Commands"],
+            "NetproxyPath",
+            at: "Daemon/Path",
             uses: [
                 "NetproxyLiveObjects",
-                "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
-                "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
+                "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
+                "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
+                "NetproxySystem", "NetproxyBytes",
+            ]
+        ),
+        // Channels, their credentials, secrets and logs.
+        module(
+            "NetproxyChannels",
+            at: "Daemon/Channels",
+            uses: [
+                "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
+                "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
                 "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
                 "NetproxyCryptography",
             ],
             embedding: [
-                "Service/Admin/Page/page.html", "Service/Admin/Page/shared.css", "Service/Admin/Page/page.css",
-                "Service/Admin/Page/tools.js", "Service/Admin/Page/channels.js", "Service/Admin/Page/exchanges.js",
+                "Service/Admin/Page/page.html", "Service/Admin/Page/shared.css",
+                "Service/Admin/Page/page.css",
+                "Service/Admin/Page/tools.js", "Service/Admin/Page/channels.js",
+                "Service/Admin/Page/exchanges.js",
                 "Service/Admin/Page/start.js",
+            ]
+        ),
+        // The running daemon: its life, reloads, the admin interface and its page.
+        module(
+            "NetproxyService",
+            at: "Daemon/Service",
+            uses: [
+                "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
+                "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
+                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
+                "NetproxyBytes",
+            ],
+            embedding: [
+                "Admin/Page/page.html", "Admin/Page/shared.css", "Admin/Page/page.css",
+                "Admin/Page/tools.js", "Admin/Page/channels.js", "Admin/Page/exchanges.js",
+                "Admin/Page/start.js",
+            ]
+        ),
+        // Code of the command line that a daemon never runs.
+        module(
+            "NetproxyCommands",
+            at: "Daemon/Commands",
+            uses: [
+                "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
+                "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth",
+                "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
+                "NetproxySystem", "NetproxyBytes",
             ]
         ),
         .executableTarget(
             name: "netproxy",
             dependencies: [
-                "NetproxyService", "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem",
-                "NetproxyBytes", argumentParser,
+                "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+                "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
+                argumentParser,
             ],
             path: "Sources/Daemon/netproxy",
             swiftSettings: strict
@@ -271,8 +308,9 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "NetproxyLiveObjects",
-                "NetworkTesting", "NetproxyService", "NetproxyConfig", "OriginTransport",
-                "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1", "OAuth", "NetworkCore",
+                "NetworkTesting", "NetproxyCommands", "NetproxyService", "NetproxyChannels",
+                "NetproxyPath", "NetproxyConfig", "OriginTransport", "NetproxyEventIO",
+                "NetproxyHTTP2", "NetproxyHTTP1", "OAuth", "NetworkCore",
                 "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "CNetproxyOpenSSL",
             ],
             path: "Tests/TestSupport",
@@ -365,7 +403,8 @@ let package = Package(
             "DaemonTests",
             uses: [
                 "NetproxyLiveObjects",
-                "NetproxyService", "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
+                "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+                "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
             ]

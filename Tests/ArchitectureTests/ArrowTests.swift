@@ -53,17 +53,34 @@ import Testing
             "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
         ],
         "NetproxyConfig": ["NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML"],
-        "NetproxyService": [
-            "NetproxyLiveObjects", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
-            "NetproxyAWSSigning",
-            "NetproxyEtcdStore", "OAuth",
-            "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
-            "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+        "NetproxyPath": [
+            "NetproxyLiveObjects",
+            "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
+            "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
+            "NetproxySystem", "NetproxyBytes",
+        ],
+        "NetproxyChannels": [
+            "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
+            "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
+            "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
             "NetproxyCryptography",
         ],
+        "NetproxyService": [
+            "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
+            "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
+            "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
+            "NetproxyBytes",
+        ],
+        "NetproxyCommands": [
+            "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
+            "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth", "NetworkCore",
+            "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
+            "NetproxyBytes",
+        ],
         "netproxy": [
-            "NetproxyService", "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem",
-            "NetproxyBytes", "ArgumentParser",
+            "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+            "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
+            "ArgumentParser",
         ],
     ]
 

@@ -1,20 +1,51 @@
 import Testing
 
-/// The arrows between the folders of `NetproxyService` that a request passes through.
+/// The arrows between the folders of the daemon's targets.
 @Suite struct FolderTests {
     /// The folders whose types each folder may name, in the order in which they build on each other.
-    private static let allowed: [(folder: String, names: Set<String>)] = [
-        ("Routing", []),
-        ("Access", ["Routing"]),
-        ("Downstream", []),
-        ("Forward", ["Routing", "Downstream"]),
-        ("Recent", ["Routing", "Channels"]),
-        ("Path", ["Routing", "Access", "Downstream", "Forward", "Recent", "Channels"]),
+    private typealias Rows = [(folder: String, names: Set<String>)]
+
+    private static let allowed: [(target: String, rows: Rows)] = [
+        (
+            "NetproxyPath",
+            [
+                ("Routing", []),
+                ("Access", ["Routing"]),
+                ("Downstream", []),
+                ("Forward", ["Routing", "Downstream"]),
+                ("Channel", ["Routing", "Access", "Forward"]),
+                ("Recent", ["Routing", "Channel"]),
+                (
+                    "Exchange",
+                    ["Routing", "Access", "Downstream", "Forward", "Channel", "Recent"]
+                ),
+            ]
+        ),
+        (
+            "NetproxyChannels",
+            [
+                ("Reports", []),
+                ("Logs", ["Reports"]),
+                ("Secrets", []),
+                ("Credentials", ["Reports", "Secrets"]),
+                ("Assembly", ["Reports", "Logs", "Secrets", "Credentials"]),
+            ]
+        ),
+        ("NetproxyService", [("Lifecycle", []), ("Admin", ["Lifecycle"])]),
+        (
+            "NetproxyCommands",
+            [
+                ("Check", []), ("Client", []), ("Demo", []), ("Exec", []), ("SignIn", []),
+                ("State", []),
+            ]
+        ),
     ]
 
-    /// The folder of each line of code, and the line.
-    private static func code() throws -> [(folder: String, line: SourceTree.Line)] {
-        try SourceTree.code(of: "NetproxyService").map { line in
+    /// The folder of each line of a target's code, and the line.
+    private static func code(
+        of target: String
+    ) throws -> [(folder: String, line: SourceTree.Line)] {
+        try SourceTree.code(of: target).map { line in
             (String(line.file.split(separator: "/")[3]), line)
         }
     }
@@ -27,12 +58,12 @@ import Testing
     }
 
     /// The folder of each type that other files can name: those declared at the left margin.
-    private static func owners() throws -> [String: String] {
+    private static func owners(in target: String) throws -> [String: String] {
         let keywords: Set<Substring> = [
             "struct", "class", "enum", "actor", "protocol", "typealias",
         ]
         var owners: [String: String] = [:]
-        for (folder, line) in try code()
+        for (folder, line) in try code(of: target)
         where line.text.first != " " && !line.text.hasPrefix("private ") {
             let words = words(of: line)
             guard let keyword = words.firstIndex(where: keywords.contains),
@@ -43,13 +74,15 @@ import Testing
         return owners
     }
 
-    @Test func `a folder on the path of a request names only what it builds on`() throws {
-        let owners = try Self.owners()
+    @Test(arguments: allowed.map(\.target))
+    func `a folder names only what it builds on`(target: String) throws {
+        let rows = try #require(Self.allowed.first { $0.target == target }).rows
+        let owners = try Self.owners(in: target)
         let allowed = Dictionary(
-            uniqueKeysWithValues: Self.allowed.map { ($0.folder, $0.names.union([$0.folder])) }
+            uniqueKeysWithValues: rows.map { ($0.folder, $0.names.union([$0.folder])) }
         )
-        for (folder, line) in try Self.code() {
-            guard let allowed = allowed[folder] else { continue }
+        for (folder, line) in try Self.code(of: target) {
+            let allowed = try #require(allowed[folder], "\(folder) has no row in the table")
             for word in Self.words(of: line) {
                 guard let owner = owners[String(word)] else { continue }
                 #expect(allowed.contains(owner), "\(line) names \(word) of \(owner)")
@@ -57,9 +90,10 @@ import Testing
         }
     }
 
-    @Test func `the folders on the path of a request build on each other without a cycle`() {
-        var earlier: Set<String> = ["Channels"]
-        for row in Self.allowed {
+    @Test(arguments: allowed.map(\.target))
+    func `the folders of a target build on each other without a cycle`(target: String) throws {
+        var earlier: Set<String> = []
+        for row in try #require(Self.allowed.first { $0.target == target }).rows {
             #expect(row.names.isSubset(of: earlier), "\(row.folder)")
             earlier.insert(row.folder)
         }

@@ -1,5 +1,8 @@
 import ArgumentParser
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
+import NetproxyPath
 import NetproxyService
 
 /// A command's requests to the running daemon; the command ends with 69 if none answers.

@@ -1,7 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
+import NetproxyPath
 import NetproxySystem
 
 /// The option that every command with a configuration has.

@@ -1,7 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
+import NetproxyPath
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

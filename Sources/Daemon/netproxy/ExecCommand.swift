@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyService
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import NetproxyService
+import NetproxyPath
 import NetproxySystem
 
 /// The process: its main thread starts the command, and sleeps.

@@ -1,6 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
+import NetproxyPath
 import NetproxyService
 import NetproxySystem
 
@@ -94,7 +97,7 @@ struct CheckCommand: AsyncParsableCommand {
         let configuration = try file.load()
         for remark in file.remarks(on: configuration) { StandardError.write(remark) }
         try StandardOutput.write(
-            "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
+            "the configuration is valid: \(Wording.count(configuration.channels.count, "channel"))"
         )
         if online { try await tryOut(configuration, file.environment) }
     }

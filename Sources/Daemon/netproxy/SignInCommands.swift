@@ -1,4 +1,6 @@
 import ArgumentParser
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyService
 
@@ -145,7 +147,7 @@ enum SignInSession {
         _ channel: String,
         _ configuration: ProxyConfiguration,
         _ environment: [String: String],
-        for purpose: SignIn.Purpose = .signIn,
+        for purpose: OAuthAssembly.Purpose = .signIn,
         _ work: (SignIn) async throws -> Void
     ) async throws {
         do {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import NetproxyService
+import NetproxyCommands
 
 struct StateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,8 @@
 import ArgumentParser
 import Glibc
+import NetproxyCommands
 import NetproxyConfig
+import NetproxyPath
 import NetproxyRequestLog
 import NetproxyService
 import NetproxySystem

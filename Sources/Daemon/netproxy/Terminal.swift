@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
+import NetproxyPath
 import NetproxyRequestLog
-import NetproxyService
 
 /// Whether standard output is a terminal, and how lines are written to it.
 enum Terminal {

@@ -4,7 +4,7 @@ import NetproxyHTTPMessage
 import NetworkCore
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Who may use a channel, request by request.
 @Suite struct AccessPolicyTests {

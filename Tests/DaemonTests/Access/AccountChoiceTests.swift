@@ -1,7 +1,7 @@
 import NetworkCore
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Which of a channel's accounts a client may have, and which comes first.
 @Suite struct AccountChoiceTests {

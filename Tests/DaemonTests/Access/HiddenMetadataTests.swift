@@ -2,7 +2,7 @@ import NetworkCore
 import OAuth
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// What an app could use to sign in past netproxy.
 @Suite struct HiddenMetadataTargets {

@@ -2,7 +2,7 @@ import NetproxyConfig
 import NetworkCore
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Who gets the requests that a channel takes.
 @Suite struct RateLimitTests {

@@ -1,10 +1,12 @@
 import FoundationEssentials
 import Glibc
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyRequestLog
 import TestSupport
 import Testing
 
+@testable import NetproxyChannels
 @testable import NetproxyService
 
 /// Who did what with credentials and the configuration (contract section 10).

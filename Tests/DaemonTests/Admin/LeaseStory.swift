@@ -1,3 +1,4 @@
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyService
 import TestSupport

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import NetproxyPath
 @testable import NetproxyService
 
 @Suite struct MetricsStory {
@@ -155,14 +156,14 @@ import Testing
 @Suite struct DurationHistograms {
     @Test func `a bound belongs to its bucket`() throws {
         var histogram = DurationHistogram()
-        #expect(histogram.status?.sumS == nil)
+        #expect(DaemonStatus.Durations(histogram)?.sumS == nil)
         for duration in [
             .zero, .milliseconds(1), .milliseconds(1) + .nanoseconds(1), .milliseconds(50),
             .seconds(60), .seconds(60) + .nanoseconds(1), .seconds(7 * 24 * 60 * 60),
         ] as [Duration] {
             histogram.count(duration)
         }
-        let status = try #require(histogram.status)
+        let status = try #require(DaemonStatus.Durations(histogram))
         let counts = status.buckets.map(\.count)
         #expect(counts == [2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 7])
         #expect(status.buckets.map(\.withinS).last == .some(nil))
@@ -175,7 +176,7 @@ import Testing
         one.count(.milliseconds(3))
         other.count(.milliseconds(4))
         other.count(.seconds(3))
-        let both = try #require((one + other).status)
+        let both = try #require(DaemonStatus.Durations(one + other))
         #expect(both.buckets.first { $0.withinS == 0.005 }?.count == 2)
         #expect(both.buckets.last?.count == 3)
         #expect(both.sumS == 3.007)
@@ -197,12 +198,12 @@ import Testing
         var histogram = DurationHistogram()
         for _ in 0..<short { histogram.count(.milliseconds(1)) }
         for _ in 0..<long { histogram.count(.seconds(3)) }
-        #expect(try #require(histogram.status).text == told)
+        #expect(try #require(DaemonStatus.Durations(histogram)).text == told)
     }
 
     @Test func `a duration beyond all bounds is shown as longer`() throws {
         var histogram = DurationHistogram()
         histogram.count(.seconds(61))
-        #expect(try #require(histogram.status).text == "p50 > 60 s, p99 > 60 s")
+        #expect(try #require(DaemonStatus.Durations(histogram)).text == "p50 > 60 s, p99 > 60 s")
     }
 }

@@ -2,6 +2,7 @@ import NetproxyRequestLog
 import NetworkCore
 import Testing
 
+@testable import NetproxyPath
 @testable import NetproxyService
 
 /// What a finished exchange adds to the counters of its channel.
@@ -38,8 +39,8 @@ import Testing
         var sum = WorkerFigures()
         sum.add(WorkerFigures())
         #expect(sum.connections == 0)
-        let pool = DaemonStatus.Pool(open: 2, idle: 1, queued: 0)
-        let both = pool + DaemonStatus.Pool(open: 1, idle: 0, queued: 3)
+        let pool = PoolCounts(open: 2, idle: 1, queued: 0)
+        let both = pool + PoolCounts(open: 1, idle: 0, queued: 3)
         #expect((both.open, both.idle, both.queued) == (3, 1, 3))
     }
 }

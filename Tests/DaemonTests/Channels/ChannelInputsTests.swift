@@ -4,7 +4,8 @@ import OriginTransport
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
+@testable import NetproxyPath
 
 /// What a reload looks at of a channel, and what a loop gets of it.
 @Suite struct ChannelInputsTests {
@@ -64,15 +65,15 @@ import Testing
                 .replacing("{ pool", with: "pool").replacing(" }, tls", with: " }\n    tls")
                 .replacing("example } }", with: "example }")
         )
-        let shared = try ChannelShared(
+        let channel = try ChannelRecord(
             configuration,
             ChannelInputs(files: []),
             accounts: [],
-            access: AccessPolicy(),
+            gate: (AccessPolicy(), nil),
             log: ChannelLog(labels: LogLabels(channel: "orders"), directory: "/nowhere"),
             spillDirectory: "/nowhere"
         )
-        let options = (0..<4).map { shared.options(forLoop: $0, of: 4) }
+        let options = (0..<4).map { channel.rules.options(forLoop: $0, of: 4) }
         #expect(options.map(\.connections) == [2, 2, 1, 1])
         #expect(options.map(\.queueLength) == [1, 1, 1, 1])
         #expect(options.allSatisfy { $0.serverName == "b.example" })

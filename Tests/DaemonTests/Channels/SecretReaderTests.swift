@@ -4,7 +4,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
 
 /// The secrets of one start or reload.
 @Suite struct SecretReaderTests {

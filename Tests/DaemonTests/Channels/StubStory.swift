@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Channels that answer from samples.
 @Suite struct StubStory {

@@ -1,7 +1,8 @@
 import Foundation
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyEventIO
-import NetproxyService
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import NetproxyService
+import NetproxyCommands
 import NetproxySystem
 import Testing
 

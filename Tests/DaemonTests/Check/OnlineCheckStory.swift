@@ -3,7 +3,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// `netproxy check --online`: what is tried, and what is said of it.
 @Suite struct OnlineCheckStory {

@@ -1,5 +1,5 @@
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
 import Testing
 
 /// Warnings of channels whose credential every user of the machine can use.

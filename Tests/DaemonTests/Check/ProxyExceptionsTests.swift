@@ -1,5 +1,5 @@
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
 import Testing
 
 /// `NO_PROXY` as curl, Go, Python and Node read it, whichever of them takes in the most.

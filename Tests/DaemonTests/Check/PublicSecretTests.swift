@@ -1,6 +1,6 @@
 import Foundation
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
 import Testing
 
 /// Warnings of secrets that every user of the machine can read.

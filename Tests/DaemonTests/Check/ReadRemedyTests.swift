@@ -1,4 +1,4 @@
-import NetproxyService
+import NetproxyChannels
 import NetproxySystem
 import Testing
 

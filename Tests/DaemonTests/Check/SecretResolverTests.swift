@@ -1,6 +1,6 @@
 import Foundation
+import NetproxyChannels
 import NetproxyConfig
-import NetproxyService
 import Testing
 
 /// Secrets as they are read from files, variables, credentials and programs.

@@ -3,7 +3,7 @@ import NetworkCore
 import OAuth
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
 
 /// What a helper program of `auth.exec` gets and says.
 @Suite struct HelperTokensTests {

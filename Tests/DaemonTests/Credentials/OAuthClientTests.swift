@@ -7,7 +7,8 @@ import OriginTransport
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
+@testable import NetproxyPath
 
 /// Where a channel's client finds what its authorization server offers.
 @Suite struct OAuthClientTests {

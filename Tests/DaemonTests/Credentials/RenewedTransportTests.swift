@@ -3,7 +3,7 @@ import NetworkTesting
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
 
 @Suite struct RenewedTransportTests {
     /// A transport that fails.

@@ -5,7 +5,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
 
 /// Requests as they are signed with a shared key.
 @Suite struct RequestSignatureTests {

@@ -1,4 +1,4 @@
-import NetproxyService
+import NetproxyChannels
 import NetworkCore
 import Synchronization
 import TestSupport

@@ -1,6 +1,6 @@
 import Foundation
+import NetproxyCommands
 import NetproxyConfig
-import NetproxyService
 import NetworkCore
 import OAuth
 import TestSupport

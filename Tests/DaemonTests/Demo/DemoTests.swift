@@ -1,6 +1,8 @@
 import Foundation
+import NetproxyCommands
 import NetproxyConfig
 import NetproxyEventIO
+import NetproxyPath
 import NetproxyService
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// The slowest pace of a request's content.
 @Suite struct BodyPaceTests {

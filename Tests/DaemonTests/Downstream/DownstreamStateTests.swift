@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// The rules of a connection from an app, without a connection.
 @Suite struct DownstreamStateTests {

@@ -1,3 +1,4 @@
+import NetproxyPath
 import NetproxyService
 import TestSupport
 import Testing

@@ -5,7 +5,7 @@ import OriginTransport
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// The destinations of requests that no channel claims.
 @Suite struct ForwardProxyTests {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// When a tunnel is idle: only when nothing has moved either way.
 @Suite struct TunnelTests {

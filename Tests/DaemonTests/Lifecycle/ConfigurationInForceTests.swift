@@ -36,11 +36,11 @@ import Testing
     @Test func `a refusal is remembered until a reload succeeds`() throws {
         var inForce = ConfigurationInForce(try load(""), at: 1)
         inForce.refuse(["unknown key"], at: 2)
-        #expect(inForce.status.refusal == ["unknown key"])
-        #expect((inForce.status.loadedS, inForce.status.refusedS) == (1, 2))
+        #expect(inForce.refusal?.reasons == ["unknown key"])
+        #expect((inForce.loadedAt, inForce.refusal?.at) == (1, 2))
         #expect(inForce.current == inForce.initial)
         _ = inForce.replace(with: try load("drain: 1s"), at: 3)
-        #expect(inForce.status.refusal == nil)
-        #expect((inForce.status.loadedS, inForce.status.refusedS) == (3, nil))
+        #expect(inForce.refusal?.reasons == nil)
+        #expect((inForce.loadedAt, inForce.refusal?.at) == (3, nil))
     }
 }

@@ -1,7 +1,7 @@
 import NetproxyEventIO
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyChannels
 
 @Suite struct ConfiguredDirectoryTests {
     @Test func `a directory that cannot be made is told with its key`() {

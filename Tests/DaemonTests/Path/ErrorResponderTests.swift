@@ -2,7 +2,7 @@ import Foundation
 import NetworkCore
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Errors as an app sees them.
 @Suite struct ErrorResponderTests {

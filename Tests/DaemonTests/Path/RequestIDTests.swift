@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 @Suite struct RequestIDTests {
     @Test func `ids count up over every carry and never repeat`() {

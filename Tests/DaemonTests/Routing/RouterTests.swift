@@ -3,7 +3,7 @@ import NetproxyConfig
 import NetproxyHTTP1
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// Routes whose stories would need well-known ports.
 @Suite struct RouterTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// The table of path prefixes, with so many of them that slots collide.
 @Suite struct RoutingTablesTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// With which program `login` opens a page, if with any.
 @Suite struct BrowserOpenerTests {

@@ -1,12 +1,13 @@
 import Foundation
 import NetproxyConfig
+import NetproxyService
 import NetworkCore
 import OAuth
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// Which of the servers that a resource names is used, and what is refused before anything is sent to it.
 extension DiscoveryStory {

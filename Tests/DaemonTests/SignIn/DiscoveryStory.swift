@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import NetproxyCommands
 @testable import NetproxyService
 
 /// Signing in to a resource of which only the URL is known.

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// What a user is told whose sign-in brought no refresh token.
 @Suite struct RefreshTokenAdviceTests {

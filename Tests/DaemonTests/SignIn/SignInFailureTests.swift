@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// What a person is told to do when a sign-in failed.
 @Suite struct SignInFailureTests {

@@ -1,4 +1,5 @@
 import Foundation
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetworkCore
@@ -7,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyCommands
 
 /// Signing in to a channel and out of it, beside a running daemon.
 @Suite struct SignInStory {

@@ -3,6 +3,7 @@ import NetproxyBytes
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxyRequestLog
 import NetworkCore
 import OAuth
@@ -225,8 +226,8 @@ extension ChannelAssembly {
 
     /// Reports a refresh token that two credentials begin with, unless both were there before: a server that
     /// rotates it takes the second use for theft and ends both sessions (RFC 9700 §4.14.2).
-    func reportSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
-        func seeds(_ channels: [ChannelShared]) -> [CredentialConfiguration.Owner: Secret] {
+    func reportSharedSeeds(among channels: [ChannelRecord], besides present: [ChannelRecord]) {
+        func seeds(_ channels: [ChannelRecord]) -> [CredentialConfiguration.Owner: Secret] {
             channels.flatMap(\.accounts).reduce(into: [:]) { $0[$1.credential.owner] = $1.seed }
         }
         let known = seeds(present)

@@ -1,39 +1,40 @@
 import FoundationEssentials
 import NetproxyBytes
-import NetproxyConfig
-import NetproxyEventIO
+package import NetproxyConfig
+package import NetproxyEventIO
 import NetproxyHTTPMessage
-import NetproxyRequestLog
+package import NetproxyPath
+package import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
-import OAuth
+package import OAuth
 import OriginTransport
 
 /// Makes the channels of a configuration: reads secrets, opens logs, and makes OAuth managers.
-final class ChannelAssembly: Sendable {
+package final class ChannelAssembly: Sendable {
     let environment: [String: String]
     /// The secrets that a reload has read so far; empty between reloads.
-    let secrets: SecretReader
-    let oauthClients: OAuthAssembly
+    package let secrets: SecretReader
+    package let oauthClients: OAuthAssembly
     /// The directory of tokens, and of bodies that are kept on disk.
     private let stateDirectory: String
     /// The logs of the channels and of the daemon itself.
-    let logs: ChannelLogs
+    package let logs: ChannelLogs
     /// The log of the daemon itself, and of what no channel claims.
-    let ownLog: ChannelLog
+    package let ownLog: ChannelLog
     let report: OperatorReport
     /// Called where the tokens of a channel are of another process's sign-in than it was made for.
     let followSignIn: @Sendable (String) -> Void
     /// The keys of programs that run under `netproxy exec`.
-    let clientKeys: ClientKeys
+    package let clientKeys: ClientKeys
     /// How often each channel's token was requested.
-    let tokenRequests = TokenRequests()
+    package let tokenRequests = TokenRequests()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     ///
     /// `followSignIn` is called where the tokens of a channel are of another process's sign-in than it was
     /// made for.
-    init(
+    package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         loop: EventLoop,
@@ -68,17 +69,17 @@ final class ChannelAssembly: Sendable {
     /// with its token, its pools and its open connections.
     ///
     /// With them comes the time after which a secret has to be read again, if a program has said so.
-    func channels(
+    package func channels(
         of configuration: ProxyConfiguration,
-        keeping present: [ChannelShared]
-    ) async throws -> (channels: [ChannelShared], secretLifetime: Duration?) {
+        keeping present: [ChannelRecord]
+    ) async throws -> (channels: [ChannelRecord], secretLifetime: Duration?) {
         secrets.forget()
         defer { secrets.forget() }
         if let objection = FileTrust.objection(toDirectory: stateDirectory) {
             report("warning: state: \(objection)")
         }
         let inputs = try await inputs(of: configuration, keeping: present)
-        var channels: [ChannelShared] = []
+        var channels: [ChannelRecord] = []
         var accounts = present.flatMap(\.accounts)
         for (wanted, inputs) in zip(configuration.channels, inputs) {
             if let kept = present.first(where: {
@@ -99,7 +100,7 @@ final class ChannelAssembly: Sendable {
     /// - Throws: `ConfigurationErrors`, for every secret that cannot be read.
     private func inputs(
         of configuration: ProxyConfiguration,
-        keeping present: [ChannelShared]
+        keeping present: [ChannelRecord]
     ) async throws -> [ChannelInputs] {
         // The key of the state is read at a start only.
         await secrets.runPrograms(
@@ -133,7 +134,7 @@ final class ChannelAssembly: Sendable {
     ///   - earlier: the server that was known before, for a store that cannot be read now.
     ///   - onProblem: gets each secret that cannot be read.
     /// - Returns: what could be read.
-    func inputs(
+    package func inputs(
         of channel: ChannelConfiguration,
         reading secrets: SecretReader,
         knowing earlier: PinnedServer? = nil,
@@ -160,7 +161,7 @@ final class ChannelAssembly: Sendable {
 
     /// Whether the sign-in that is stored for a channel is another one than it was made for; no, if that
     /// cannot be read now.
-    func hasOtherSignIn(than channel: ChannelShared) async -> Bool {
+    package func hasOtherSignIn(than channel: ChannelRecord) async -> Bool {
         guard channel.configuration.discovery != nil,
             let credential = channel.configuration.credentials.first
         else { return false }
@@ -178,8 +179,8 @@ final class ChannelAssembly: Sendable {
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs,
         _ known: inout [ChannelAccount],
-        replacing earlier: ChannelShared?
-    ) async throws -> ChannelShared {
+        replacing earlier: ChannelRecord?
+    ) async throws -> ChannelRecord {
         var key: Secret?
         if let reference = configuration.access.key { key = try await secrets.secret(reference) }
         let access = AccessPolicy(
@@ -209,12 +210,11 @@ final class ChannelAssembly: Sendable {
         if configuration.stub != nil {
             report("channel \(configuration.name): answers from its stub, no upstream is contacted")
         }
-        return try ChannelShared(
+        return try ChannelRecord(
             configuration,
             inputs,
             accounts: try await accounts(of: configuration, inputs, among: &known, log: log),
-            access: access,
-            limiter: limiter(configuration.rate, replacing: earlier?.limiter),
+            gate: (access, limiter(configuration.rate, replacing: earlier?.rules.limiter)),
             log: log,
             spillDirectory: stateDirectory
         )
@@ -230,7 +230,7 @@ final class ChannelAssembly: Sendable {
     }
 
     /// Writes an event of the daemon itself to its own log.
-    func log(
+    package func log(
         _ event: EventRecord.Event,
         _ message: String,
         level: LogLevel = .info

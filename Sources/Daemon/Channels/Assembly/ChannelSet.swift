@@ -1,17 +1,19 @@
-import NetproxyConfig
+package import NetproxyConfig
 import NetworkCore
-import OAuth
+package import OAuth
 
 /// The channels in force, and the token managers that earlier channels have left.
-struct ChannelSet: Sendable {
+package struct ChannelSet: Sendable {
     /// In the order of the configuration.
-    private(set) var channels: [ChannelShared] = []
+    package private(set) var channels: [ChannelRecord] = []
     private var retiring: [RetiringOAuthManager] = []
 
-    var names: [String] { channels.map(\.name) }
+    package init() {}
+
+    package var names: [String] { channels.map(\.name) }
 
     /// The channel with a name.
-    subscript(name: String) -> ChannelShared? {
+    package subscript(name: String) -> ChannelRecord? {
         channels.first { $0.name == name }
     }
 
@@ -19,18 +21,18 @@ struct ChannelSet: Sendable {
     private var engines: [Engine] { Engine.all(of: channels) }
 
     /// The token managers in force, each once.
-    var managers: [OAuthManager] { engines.map(\.manager) }
+    package var managers: [OAuthManager] { engines.map(\.manager) }
 
     /// The token managers of an identity, one for each set of scopes that channels ask for, or those that
     /// a channel uses.
-    func managers(of name: String) -> [OAuthManager] {
+    package func managers(of name: String) -> [OAuthManager] {
         let shared = engines.filter { $0.owner == .identity(name) }.map(\.manager)
         guard shared.isEmpty else { return shared }
         return self[name].map { Engine.all(of: [$0]).map(\.manager) } ?? []
     }
 
     /// The same, with all others that depend on the same sign-in.
-    func managersOfSignIn(of name: String) -> [OAuthManager] {
+    package func managersOfSignIn(of name: String) -> [OAuthManager] {
         let used = managers(of: name)
         let owners = engines.filter { engine in used.contains { $0 === engine.manager } }.map(
             \.owner
@@ -43,8 +45,8 @@ struct ChannelSet: Sendable {
     /// Returns the set after a reload, and the new token managers, which are to be started.
     ///
     /// Each of them has taken over from the one before it. Call it only once nothing can fail: a reload that is refused must leave the tokens alone.
-    func replaced(
-        with next: [ChannelShared]
+    package func replaced(
+        with next: [ChannelRecord]
     ) async -> (set: ChannelSet, started: [OAuthManager]) {
         let present = engines
         let wanted = Engine.all(of: next)
@@ -99,7 +101,7 @@ struct ChannelSet: Sendable {
     /// Waits for renewals under way, so that no rotated refresh token is lost.
     ///
     /// - Returns: the channels and identities whose newest refresh token could not be stored by then.
-    func finishRenewals(
+    package func finishRenewals(
         until end: ContinuousClock.Instant
     ) async -> [CredentialConfiguration.Owner] {
         let left = retiring.compactMap { retiring in
@@ -126,7 +128,7 @@ private struct Engine {
     let isStarted: Bool
 
     /// Those of the channels' credentials, each once.
-    static func all(of channels: [ChannelShared]) -> [Engine] {
+    static func all(of channels: [ChannelRecord]) -> [Engine] {
         var seen: Set<ObjectIdentifier> = []
         return channels.flatMap(\.accounts).compactMap { account in
             guard let manager = account.engine, seen.insert(ObjectIdentifier(manager)).inserted

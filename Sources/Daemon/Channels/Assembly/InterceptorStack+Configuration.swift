@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetworkCore
 
 extension InterceptorStack {

@@ -4,12 +4,12 @@ import Synchronization
 
 /// Counts token requests by channel since the start, also across reloads: a counter that falls back
 /// would look like a restart.
-final class TokenRequests: Sendable {
-    struct Counts: Sendable {
+package final class TokenRequests: Sendable {
+    package struct Counts: Sendable {
         /// Requests that returned a token.
-        var renewals = 0
+        package var renewals = 0
         /// Requests that failed.
-        var failures = 0
+        package var failures = 0
     }
 
     private let counts = Mutex<[String: Counts]>([:])
@@ -24,7 +24,7 @@ final class TokenRequests: Sendable {
     }
 
     /// Those of a channel.
-    func counts(of channel: String) -> Counts {
+    package func counts(of channel: String) -> Counts {
         counts.withLock { $0[channel] ?? Counts() }
     }
 }

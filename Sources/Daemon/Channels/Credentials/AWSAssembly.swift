@@ -1,14 +1,14 @@
-import NetproxyAWSSigning
-import NetproxyConfig
+package import NetproxyAWSSigning
+package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxySystem
-import NetworkCore
+package import NetworkCore
 import OAuth
 import OriginTransport
 
 /// Makes the source of credentials for AWS, from its configuration and the environment.
-struct AWSAssembly: Sendable {
+package struct AWSAssembly: Sendable {
     let secrets: SecretReader
     let environment: [String: String]
     let report: OperatorReport
@@ -17,6 +17,20 @@ struct AWSAssembly: Sendable {
     /// The channel or identity.
     let owner: CredentialConfiguration.Owner
 
+    package init(
+        secrets: SecretReader,
+        environment: [String: String],
+        report: @escaping OperatorReport,
+        transport: any HTTPTransport,
+        owner: CredentialConfiguration.Owner
+    ) {
+        self.secrets = secrets
+        self.environment = environment
+        self.report = report
+        self.transport = transport
+        self.owner = owner
+    }
+
     /// Returns where the credentials come from.
     ///
     /// - Parameters:
@@ -24,7 +38,8 @@ struct AWSAssembly: Sendable {
     ///   - region: that of the channel, for the Security Token Service.
     /// - Returns: the source.
     /// - Throws: an error that names what cannot be read or used.
-    func source(_ settings: AWSSettings, in region: String) async throws -> any AWSCredentialSource
+    package func source(_ settings: AWSSettings, in region: String) async throws
+        -> any AWSCredentialSource
     {
         guard let role = settings.role else { return try await base(settings.source) }
         let (url, tokenRegion) = role.tokenService(in: region)

@@ -1,17 +1,29 @@
 import NetproxyBytes
-import NetproxyConfig
-import NetproxyEventIO
+package import NetproxyConfig
+package import NetproxyEventIO
 import NetproxyHTTPMessage
-import NetworkCore
-import OAuth
+import NetproxyPath
+package import NetworkCore
+package import OAuth
 import OriginTransport
 
 /// Makes the OAuth client of a credential, in the same way for the daemon and for `netproxy login`.
-struct OAuthAssembly: Sendable {
+package struct OAuthAssembly: Sendable {
+    /// What a client is for.
+    package enum Purpose: Sendable {
+        /// To speak to the authorization server.
+        case signIn
+        /// To ask once, without anything stored.
+        case trial
+        /// To look at the stored tokens: the client's secret, its key and a proxy's password are not read,
+        /// as only the service may have access to them.
+        case look
+    }
+
     private let secrets: SecretReader
     private let directory: String
     /// Where tokens are kept.
-    let state: StatePlace
+    package let state: StatePlace
     private let loop: EventLoop
     private let options: UpstreamOptions
     private let report: OperatorReport
@@ -19,7 +31,7 @@ struct OAuthAssembly: Sendable {
     private let shared: PooledTransport
 
     /// Prepares what the clients share; `loop` speaks to authorization servers.
-    init(
+    package init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
         loop: EventLoop,
@@ -53,10 +65,10 @@ struct OAuthAssembly: Sendable {
     ///   - pinned: the server that was found by the upstream's URL, if one was.
     /// - Returns: the client.
     /// - Throws: an error that names what cannot be read or used.
-    func client(
+    package func client(
         _ configured: OAuthSettings,
         of credential: CredentialConfiguration,
-        for purpose: SignIn.Purpose = .signIn,
+        for purpose: Purpose = .signIn,
         at pinned: PinnedServer? = nil
     ) async throws -> OAuthClient {
         if purpose != .trial {
@@ -155,7 +167,7 @@ struct OAuthAssembly: Sendable {
 
     /// Returns a transport for requests of netproxy's own, such as those to the Security Token Service:
     /// servers are trusted as the channel's API is.
-    func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
+    package func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
         guard tls.authorities != nil else { return OwnRequests(over: shared) }
         var options = options
         options.authorities = tls.authorities
@@ -168,7 +180,7 @@ struct OAuthAssembly: Sendable {
     /// The server that was trusted at the last sign-in to a channel; `nil` before the first, for a channel
     /// whose server is configured, and if that sign-in was for another resource than the channel has now:
     /// its token is for no one else.
-    func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
+    package func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
         guard let stored = await stored(of: channel), stored.isOf(channel) else { return nil }
         return stored
     }
@@ -209,7 +221,7 @@ struct OAuthAssembly: Sendable {
     }
 
     /// Speaks to a channel's upstream as its requests do, without its credential.
-    func upstream(of channel: ChannelConfiguration) async throws -> any HTTPTransport {
+    package func upstream(of channel: ChannelConfiguration) async throws -> any HTTPTransport {
         var proxy: ParentProxy?
         if let settings = channel.proxy {
             proxy = try ParentProxy(

@@ -1,23 +1,24 @@
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyHTTPMessage
+package import NetproxyPath
 import NetworkCore
-import OAuth
+package import OAuth
 import OriginTransport
 
 /// The OAuth client of a channel: its settings, and what speaks to its authorization server.
-struct OAuthClient: Sendable {
-    let settings: OAuthSettings
-    let configuration: OAuthConfiguration
-    let service: any OAuthService
-    let transport: OwnRequests
-    let store: any TokenStoring
+package struct OAuthClient: Sendable {
+    package let settings: OAuthSettings
+    package let configuration: OAuthConfiguration
+    package let service: any OAuthService
+    package let transport: OwnRequests
+    package let store: any TokenStoring
     /// `nil` if only URLs are configured.
     let metadata: MetadataDirectory?
 
     /// Returns the server's endpoints: the configured ones, the others from its metadata.
     ///
     /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
-    func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
+    package func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
         -> ServerMetadata
     {
         var server = ServerMetadata(issuer: settings.issuer)
@@ -52,7 +53,7 @@ struct OAuthClient: Sendable {
 
 extension ServerEndpoint {
     /// A URL of the configuration.
-    init(_ url: EndpointURL) {
+    package init(_ url: EndpointURL) {
         self.init(origin: url.origin, target: url.target)
     }
 }

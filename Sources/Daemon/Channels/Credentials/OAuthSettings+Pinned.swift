@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxyPath
 import OAuth
 
 extension OAuthSettings {

@@ -1,6 +1,6 @@
-import NetproxyConfig
-import NetproxyEventIO
-import NetworkCore
+package import NetproxyConfig
+package import NetproxyEventIO
+package import NetworkCore
 import OriginTransport
 
 extension ParentProxy {
@@ -11,7 +11,7 @@ extension ParentProxy {
     ///   - password: what the settings name, if they do.
     ///   - key: where it stands, for the error.
     /// - Throws: an error that names the key, for a password that no field may hold.
-    init(_ settings: ProxySettings, _ password: Secret?, for key: String) throws(IOError) {
+    package init(_ settings: ProxySettings, _ password: Secret?, for key: String) throws(IOError) {
         let (host, port) = (settings.url.origin.host, settings.url.origin.port)
         guard let login = settings.login, let password else {
             self.init(host: host, port: port)

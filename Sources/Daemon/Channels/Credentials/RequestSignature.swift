@@ -4,7 +4,7 @@ import NetproxyConfig
 import NetproxyCryptography
 import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetworkCore
+package import NetworkCore
 
 /// Signs each request of a channel with an HMAC (RFC 2104), over what the configuration says.
 struct RequestSignature: RequestSigning {
@@ -213,7 +213,7 @@ extension HMACSettings.KeyEncoding {
     /// The key's bytes.
     ///
     /// - Throws: an error that does not quote the key.
-    func bytes(of key: Secret) throws(SecretError) -> [UInt8] {
+    package func bytes(of key: Secret) throws(SecretError) -> [UInt8] {
         let text = Array(key.reveal().utf8)
         switch self {
         case .text: return text

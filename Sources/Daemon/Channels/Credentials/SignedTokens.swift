@@ -1,6 +1,6 @@
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyEventIO
-import NetworkCore
+package import NetworkCore
 import OAuth
 import Synchronization
 
@@ -71,7 +71,7 @@ extension SigningKey {
     /// Parses a private key in PEM that has to sign with an algorithm.
     ///
     /// - Throws: `SigningKeyError`; of a key of another kind, `SecretError`.
-    init(jwtKey pem: Secret, id: String?, _ algorithm: JWTSettings.Algorithm?) throws {
+    package init(jwtKey pem: Secret, id: String?, _ algorithm: JWTSettings.Algorithm?) throws {
         self = try SigningKey(pem: pem, id: id)
         guard let algorithm, self.algorithm.rawValue != algorithm.rawValue else { return }
         throw SecretError(

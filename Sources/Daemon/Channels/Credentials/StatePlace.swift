@@ -1,13 +1,14 @@
 import FoundationEssentials
-import NetproxyConfig
-import NetproxyEtcdStore
-import NetproxyEventIO
+package import NetproxyConfig
+package import NetproxyEtcdStore
+package import NetproxyEventIO
+import NetproxyPath
 import NetworkCore
-import OAuth
+package import OAuth
 import OriginTransport
 
 /// Where tokens are kept between runs: in files of this machine, or in etcd, where other machines find them.
-actor StatePlace {
+package actor StatePlace {
     private let directory: String
     private let etcd: (client: EtcdClient, prefix: String)?
     private let references: [SecretReference]
@@ -19,7 +20,7 @@ actor StatePlace {
     /// Names the place; nothing is read or asked yet, apart from certificates.
     ///
     /// - Throws: an error that names a certificate that cannot be used.
-    init(
+    package init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
         loop: EventLoop,
@@ -35,13 +36,13 @@ actor StatePlace {
     }
 
     /// How etcd serves; `nil` with files.
-    nonisolated var standing: EtcdClient.Standing? { etcd?.client.standing }
+    package nonisolated var standing: EtcdClient.Standing? { etcd?.client.standing }
 
     /// Returns when what was begun has ended, such as the release of a lock.
-    nonisolated func settle() async { await etcd?.client.settle() }
+    package nonisolated func settle() async { await etcd?.client.settle() }
 
     /// Does some work, and waits until the locks are released that it has held.
-    nonisolated func settling(_ work: () async throws -> Void) async throws {
+    package nonisolated func settling(_ work: () async throws -> Void) async throws {
         do {
             try await work()
         } catch {
@@ -63,13 +64,13 @@ actor StatePlace {
     }
 
     /// The store of a family.
-    func store(ofFamily family: String) async throws -> any TokenStoring {
+    package func store(ofFamily family: String) async throws -> any TokenStoring {
         if let state = try await state() { return state.store(of: family) }
         return FileTokenStore(directory: directory, family: family, seal: try await seal())
     }
 
     /// The families that have tokens, in order.
-    func families() async throws -> [String] {
+    package func families() async throws -> [String] {
         guard let state = try await state() else {
             return try FileTokenStore.families(in: directory)
         }
@@ -96,7 +97,7 @@ actor StatePlace {
     }
 
     /// Returns the seal; `nil` if no `state_key` is configured.
-    func seal() async throws -> TokenSeal? {
+    package func seal() async throws -> TokenSeal? {
         if let knownSeal { return knownSeal }
         var keys: [Secret] = []
         for reference in references {
@@ -159,7 +160,7 @@ extension EtcdClient {
 
 extension OAuthSettings.Grant {
     /// Whether its tokens begin with a user, or with a refresh token that is used up.
-    var needsSignIn: Bool {
+    package var needsSignIn: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true
         case .clientCredentials, .jwtBearer, .tokenExchange, .githubApp, .byName: false

@@ -1,7 +1,7 @@
 import FoundationEssentials
-package import NetproxyConfig
-import NetproxyEventIO
-import NetproxyRequestLog
+import NetproxyConfig
+package import NetproxyEventIO
+package import NetproxyRequestLog
 import NetproxySystem
 
 /// What is recorded of who uses a secret or changes something (contract section 10): one line each in
@@ -29,7 +29,7 @@ package enum Audit: String, Sendable, CaseIterable {
     ///   - key: the id of the lent key.
     ///   - failure: why it did not succeed.
     /// - Returns: the line.
-    func record(
+    package func record(
         of channels: some Sequence<String> = [],
         by peer: SocketPeer?,
         key: String? = nil,
@@ -51,47 +51,6 @@ package enum Audit: String, Sendable, CaseIterable {
             event: .audit,
             message: message,
             facts: facts
-        )
-    }
-}
-
-extension Audit {
-    /// How long a disk may take before a command goes on.
-    private static let patience = Duration.seconds(2)
-
-    /// Writes the line of what this process itself does, as a command without a daemon.
-    ///
-    /// A log that goes to the daemon's standard output cannot be written from outside.
-    ///
-    /// - Parameters:
-    ///   - channel: what it concerns.
-    ///   - settings: where the log is.
-    ///   - report: gets a line if it cannot be written.
-    package func recordHere(
-        of channel: String,
-        in settings: LogSettings,
-        report: @escaping OperatorReport
-    ) async {
-        guard settings.output != .stdout else { return }
-        // The daemon alone rotates.
-        var settings = settings
-        settings.rotate = nil
-        let peer = SocketPeer(address: "command", process: .own)
-        do {
-            let logs = try ChannelLogs(settings, report: report)
-            logs.log(LogLabels()).write(record(of: [channel], by: peer))
-            await logs.finish(within: Audit.patience)
-        } catch {
-            report("no audit line was written: \(error)")
-        }
-    }
-}
-
-extension PeerProcess {
-    fileprivate static var own: PeerProcess {
-        PeerProcess(
-            userID: FileTrust.user,
-            processID: ProcessInfo.processInfo.processIdentifier
         )
     }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyEventIO
-import NetproxyRequestLog
+package import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
 import Synchronization
@@ -13,7 +13,7 @@ import Synchronization
 /// rotate the same file, and the older one would keep removed files open.
 ///
 /// One thread writes all of them: a disk that hangs must hold up no loop.
-final class ChannelLogs: Sendable {
+package final class ChannelLogs: Sendable {
     private struct State {
         var settings: LogSettings
         /// By the name of the file.
@@ -21,7 +21,7 @@ final class ChannelLogs: Sendable {
     }
 
     /// Every line of every log, as it is written.
-    let feed = LogFeed()
+    package let feed = LogFeed()
     /// One for all channels, so that their lines never mix; `nil` if the log goes to files.
     private let stream: LogSink?
     private let writer: LogWriter
@@ -31,7 +31,7 @@ final class ChannelLogs: Sendable {
     private let losses: RateLimitedReport
 
     /// - Throws: if the directory cannot be made, no journal is listening, or no descriptors are left.
-    init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
+    package init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
         self.report = report
         losses = RateLimitedReport(report)
         if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
@@ -53,7 +53,7 @@ final class ChannelLogs: Sendable {
     /// The log of a channel, or the daemon's own.
     ///
     /// A stream that exists already keeps its first labels for its own notices.
-    func log(_ labels: LogLabels) -> ChannelLog {
+    package func log(_ labels: LogLabels) -> ChannelLog {
         let name = labels.channel ?? LogDirectory.ownLog
         return state.withLock { state in
             let format = state.settings.lineFormat
@@ -82,7 +82,7 @@ final class ChannelLogs: Sendable {
     /// if that is wanted.
     ///
     /// - Throws: if the directory cannot be made.
-    func move(to wanted: LogSettings) async throws {
+    package func move(to wanted: LogSettings) async throws {
         let present = state.withLock { $0.settings }
         guard present.output == .file else { return }
         var next = present
@@ -101,7 +101,7 @@ final class ChannelLogs: Sendable {
     }
 
     /// Opens the files again, and makes their directory if it was removed.
-    func reopen() async {
+    package func reopen() async {
         let settings = state.withLock { $0.settings }
         if settings.output == .file {
             do {
@@ -119,7 +119,7 @@ final class ChannelLogs: Sendable {
 
     /// Completes the files after the last line, and returns when everything is written, or when the
     /// disk has taken too long.
-    func finish(within limit: Duration) async {
+    package func finish(within limit: Duration) async {
         for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
             sink.finish(at: .now, now: .now)
         }
@@ -128,7 +128,7 @@ final class ChannelLogs: Sendable {
     }
 
     /// Closes the files of all channels except these; an exchange that ends later opens its file again.
-    func close(except channels: some Sequence<String>) {
+    package func close(except channels: some Sequence<String>) {
         let kept = Set(channels).union([LogDirectory.ownLog])
         for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
             sink.retire()
@@ -136,7 +136,7 @@ final class ChannelLogs: Sendable {
     }
 
     /// Lines that could not be written since the start.
-    var droppedLines: Int {
+    package var droppedLines: Int {
         if let stream { return stream.counters.dropped }
         return state.withLock { $0.sinks }.values.reduce(0) { $0 + $1.counters.dropped }
     }

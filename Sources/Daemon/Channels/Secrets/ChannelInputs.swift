@@ -1,20 +1,20 @@
 import FoundationEssentials
-import NetproxyConfig
+package import NetproxyConfig
 import NetworkCore
-import OAuth
+package import OAuth
 
 /// The secrets and files that a channel is made of, beside its configuration: when one of them
 /// changes, a reload makes the channel again.
-struct ChannelInputs: Sendable, Equatable {
+package struct ChannelInputs: Sendable, Equatable {
     var secrets: [SecretReference: Secret] = [:]
     /// Keys of several lines.
     var documents: [SecretReference: Secret] = [:]
     /// The contents by path; `nil` for a file that cannot be read, which is reported where it is used.
     var files: [String: Data?]
     /// The authorization server that was found by the upstream's URL and trusted.
-    var pinned: PinnedServer?
+    package var pinned: PinnedServer?
     /// The resource of a stored sign-in that is not the channel's.
-    var otherResource: String?
+    package var otherResource: String?
 
     init(files: [String]) {
         self.files = Dictionary(
@@ -47,8 +47,9 @@ extension ChannelInputs {
 
     /// The secrets and files that have another content here; one that is new is a change of the
     /// configuration.
-    func changes(from earlier: ChannelInputs) -> (secrets: Set<SecretReference>, files: Set<String>)
-    {
+    package func changes(from earlier: ChannelInputs) -> (
+        secrets: Set<SecretReference>, files: Set<String>
+    ) {
         let references = secrets.merging(documents) { secret, _ in secret }
         let earlierReferences = earlier.secrets.merging(earlier.documents) { secret, _ in secret }
         let changed = references.filter { reference, secret in
@@ -61,17 +62,45 @@ extension ChannelInputs {
     }
 }
 
-extension ChannelInputs {
-    /// What is needed before a sign-in counts, and why if another one is stored.
-    func advice(_ signIn: String) -> String {
-        guard let otherResource else { return signIn }
-        return "the stored sign-in is for another resource, \(otherResource): \(signIn)"
+extension ProxyConfiguration {
+    /// The error of a secret that could not be read, at the key that names it.
+    ///
+    /// - Parameters:
+    ///   - reference: the secret.
+    ///   - channel: the channel that uses it.
+    ///   - problem: why it could not be read.
+    /// - Returns: the error.
+    func error(
+        of reference: SecretReference,
+        in channel: String,
+        _ problem: SecretError
+    ) -> ConfigurationError {
+        let named = mentions.filter { $0.resource.secret == reference }
+        let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
+        return ConfigurationError(
+            file: file(at: mention?.position ?? .start),
+            position: mention?.position ?? .start,
+            key: mention?.key ?? "channels.\(channel)",
+            message: problem.description
+        )
     }
 }
 
 extension Mention.Resource {
+    /// The secret that is named, if any.
+    package var secret: SecretReference? {
+        switch self {
+        case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
+            reference
+        case .clientCertificate(let files): .file(files.key)
+        case .authorities, .certificates, .sample, .journal, .directory, .containerAgent: nil
+        }
+    }
+
     /// Whether it is one of these secrets or files.
-    func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
+    package func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
             .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),

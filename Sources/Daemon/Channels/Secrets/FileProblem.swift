@@ -3,10 +3,10 @@ package import NetproxyConfig
 import NetproxySystem
 
 /// Why a file that the configuration names cannot be used, as a sentence for the operator.
-enum FileProblem {
+package enum FileProblem {
     /// `cannot read /x: there is no such file`, or another reason; with what to do about missing
     /// permissions.
-    static func unusable(_ path: String) -> String {
+    package static func unusable(_ path: String) -> String {
         let problem = unreadable(path)
         guard isDenied(path) else { return problem }
         let remedy =
@@ -15,7 +15,7 @@ enum FileProblem {
     }
 
     /// `cannot read /x: there is no such file`, or another reason.
-    static func unreadable(_ path: String) -> String {
+    package static func unreadable(_ path: String) -> String {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
             // Without access to its directory, a file looks as if it did not exist.
@@ -31,7 +31,7 @@ enum FileProblem {
         return "cannot read \(path)" + (reason(path).map { ": \($0)" } ?? "")
     }
 
-    static func notPEM(_ path: String) -> String? {
+    package static func notPEM(_ path: String) -> String? {
         guard let contents = FileManager.default.contents(atPath: path) else {
             return unusable(path)
         }
@@ -39,7 +39,7 @@ enum FileProblem {
             ? nil : "\(path) is not a PEM file"
     }
 
-    static func tooLarge(_ path: String, limit: ByteCount) -> String? {
+    package static func tooLarge(_ path: String, limit: ByteCount) -> String? {
         guard let contents = FileManager.default.contents(atPath: path) else {
             return unusable(path)
         }
@@ -49,14 +49,14 @@ enum FileProblem {
     private static var denied: String { "permission denied for user \(UserAccount.current.name)" }
 
     /// A directory that does not exist yet is created at the start.
-    static func notDirectory(_ path: String) -> String? {
+    package static func notDirectory(_ path: String) -> String? {
         var isDirectory = false
         let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
         return exists && !isDirectory ? "\(path) is not a directory" : nil
     }
 
     /// Whether the file exists, or may exist, but this user may not read it.
-    static func isDenied(_ path: String) -> Bool {
+    package static func isDenied(_ path: String) -> Bool {
         guard FileManager.default.fileExists(atPath: path) else {
             return closedDirectory(above: path) != nil
         }
@@ -82,49 +82,5 @@ enum FileProblem {
             return closedDirectory(above: directory)
         }
         return FileManager.default.isExecutableFile(atPath: directory) ? nil : directory
-    }
-}
-
-extension ConfigurationErrors {
-    /// The error of an included file that cannot be read.
-    package static func unreadable(included file: String) -> ConfigurationErrors {
-        let error = ConfigurationError(
-            file: file,
-            position: .start,
-            key: "",
-            message: FileProblem.unusable(file)
-        )
-        return ConfigurationErrors([error])
-    }
-
-    /// The error of a configuration file that cannot be read.
-    ///
-    /// - Parameters:
-    ///   - file: its path.
-    ///   - personal: the user's own configuration file, if it was looked for first and is missing.
-    /// - Returns: one error, which says what to do.
-    package static func unreadable(
-        _ file: String,
-        missing personal: String? = nil
-    ) -> ConfigurationErrors {
-        // A user who may not read the service's file means the service, not a file of their own.
-        let advice =
-            switch personal {
-            case .some where FileProblem.isDenied(file):
-                "run this as the service's user, or as root"
-            case .some(let personal):
-                "netproxy init writes \(personal), or name another with --config"
-            case nil
-            where FileManager.default.fileExists(atPath: file) || FileProblem.isDenied(file):
-                "name another with --config"
-            case nil: "netproxy init --config \(file) writes one to start from"
-            }
-        let error = ConfigurationError(
-            file: file,
-            position: .start,
-            key: "",
-            message: "\(FileProblem.unreadable(file)); \(advice)"
-        )
-        return ConfigurationErrors([error])
     }
 }

@@ -1,10 +1,10 @@
-import NetproxyConfig
-import NetworkCore
+package import NetproxyConfig
+package import NetworkCore
 import Synchronization
 
 /// Reads the secrets of one start or reload, each of them once: a program that prints one may take
 /// long, or print another one the next time.
-final class SecretReader: Sendable {
+package final class SecretReader: Sendable {
     private typealias Reading = Result<Secret, SecretError>
 
     private struct Known {
@@ -17,17 +17,17 @@ final class SecretReader: Sendable {
     private static let programLimit = 32
 
     /// Reads without remembering.
-    let resolver: SecretResolver
+    package let resolver: SecretResolver
     private let known = Mutex(Known())
 
-    init(_ resolver: SecretResolver) {
+    package init(_ resolver: SecretResolver) {
         self.resolver = resolver
     }
 
     /// Returns a secret of one line.
     ///
     /// - Throws: an error that names the place.
-    func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
+    package func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
         if let known = known.withLock({ $0.secrets[reference] }) { return try known.get() }
         let reading = await read(reference, as: .line)
         known.withLock { $0.secrets[reference] = reading }

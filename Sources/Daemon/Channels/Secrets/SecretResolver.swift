@@ -82,7 +82,7 @@ package struct SecretResolver: Sendable {
     /// Reads the secret, unless a helper program would have to be run.
     ///
     /// - Returns: the secret; of `exec:`, no bytes, after checking that the program can be run.
-    func readWithoutHelper(
+    package func readWithoutHelper(
         _ reference: SecretReference,
         _ kind: Kind
     ) throws(SecretError) -> [UInt8] {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage

@@ -1,7 +1,9 @@
 import NetproxyAWSSigning
+import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxySystem
 import NetworkCore
 import OAuth

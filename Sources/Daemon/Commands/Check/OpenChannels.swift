@@ -1,4 +1,5 @@
 package import NetproxyConfig
+import NetproxyPath
 
 /// Warns of channels whose credential every user of the machine can use.
 ///

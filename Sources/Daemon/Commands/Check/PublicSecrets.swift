@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetproxyAWSSigning
+import NetproxyChannels
 package import NetproxyConfig
 import NetproxySystem
 
@@ -122,41 +123,5 @@ extension ProxyConfiguration {
             )
         }
         return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
-    }
-
-    /// The error of a secret that could not be read, at the key that names it.
-    ///
-    /// - Parameters:
-    ///   - reference: the secret.
-    ///   - channel: the channel that uses it.
-    ///   - problem: why it could not be read.
-    /// - Returns: the error.
-    func error(
-        of reference: SecretReference,
-        in channel: String,
-        _ problem: SecretError
-    ) -> ConfigurationError {
-        let named = mentions.filter { $0.resource.secret == reference }
-        let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
-        return ConfigurationError(
-            file: file(at: mention?.position ?? .start),
-            position: mention?.position ?? .start,
-            key: mention?.key ?? "channels.\(channel)",
-            message: problem.description
-        )
-    }
-}
-
-extension Mention.Resource {
-    /// The secret that is named, if any.
-    fileprivate var secret: SecretReference? {
-        switch self {
-        case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
-            .stateKey(let reference):
-            reference
-        case .clientCertificate(let files): .file(files.key)
-        case .authorities, .certificates, .sample, .journal, .directory, .containerAgent: nil
-        }
     }
 }

@@ -4,6 +4,7 @@ package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+package import NetproxyService
 import NetworkCore
 
 /// Sends requests to a running daemon over its admin socket.

@@ -1,6 +1,9 @@
+package import NetproxyChannels
 import NetproxyConfig
 package import NetproxyEventIO
 import NetproxyHTTPMessage
+package import NetproxyPath
+import NetproxyService
 import NetworkCore
 import OriginTransport
 

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxyService
 import NetworkCore
 import OAuth
 import Synchronization

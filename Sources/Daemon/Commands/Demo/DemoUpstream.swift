@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxyRequestLog
+import NetproxyService
 import NetworkCore
 import Synchronization
 

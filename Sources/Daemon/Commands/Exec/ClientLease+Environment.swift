@@ -1,3 +1,5 @@
+import NetproxyService
+
 extension ClientLease {
     /// The variables of a program that is to use the proxy.
     ///

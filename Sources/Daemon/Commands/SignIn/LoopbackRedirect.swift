@@ -1,6 +1,7 @@
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxyService
 import NetworkCore
 import Synchronization
 

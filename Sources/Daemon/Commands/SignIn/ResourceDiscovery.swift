@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxyPath
 import NetworkCore
 import OAuth
 
@@ -237,16 +238,5 @@ struct ResourceDiscovery: Sendable {
         if !others.isEmpty {
             say("It also names \(others.joined(separator: ", ")), which is not used.")
         }
-    }
-}
-
-extension ChannelConfiguration {
-    /// The URL that requests begin with: that of the resource.
-    var endpoint: ServerEndpoint {
-        guard let first = upstreams.first else { return "" }
-        return ServerEndpoint(
-            origin: first.origin,
-            target: first.basePath.isEmpty ? "/" : first.basePath
-        )
     }
 }

@@ -1,3 +1,4 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetworkCore

@@ -1,3 +1,4 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetworkCore
 import OAuth
@@ -23,7 +24,7 @@ extension SignIn {
             say("  \(code.userCode)")
             say("")
             if let page = code.completePage { say("Or open \(page) and compare the code.") }
-            let lifetime = DaemonStatus.time(Double(code.lifetime.components.seconds))
+            let lifetime = Wording.time(Double(code.lifetime.components.seconds))
             say("The code is good for \(lifetime).")
             let signedIn = try await flow.tokens(for: code)
             try await store(signedIn.response, asked: signedIn.asked)

@@ -1,3 +1,4 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetworkCore
 import OAuth

@@ -1,3 +1,4 @@
+package import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxySystem
@@ -14,17 +15,6 @@ package struct SignIn: Sendable {
         package let description: String
         /// The server's `error` code, if it sent one.
         package var serverError: String?
-    }
-
-    /// What the session is for.
-    package enum Purpose: Sendable {
-        /// To speak to the authorization server.
-        case signIn
-        /// To ask once, without anything stored.
-        case trial
-        /// To look at the stored tokens: the client's secret, its key and a proxy's password are not read,
-        /// as only the service may have access to them.
-        case look
     }
 
     let credential: CredentialConfiguration
@@ -53,7 +43,7 @@ package struct SignIn: Sendable {
         _ name: String,
         of configuration: ProxyConfiguration,
         environment: [String: String],
-        for purpose: Purpose = .signIn,
+        for purpose: OAuthAssembly.Purpose = .signIn,
         say: @escaping @Sendable (String) -> Void
     ) async throws {
         let credential = try SignIn.credential(of: name, in: configuration, for: purpose)
@@ -111,7 +101,7 @@ package struct SignIn: Sendable {
     private static func credential(
         of name: String,
         in configuration: ProxyConfiguration,
-        for purpose: Purpose
+        for purpose: OAuthAssembly.Purpose
     ) throws -> CredentialConfiguration {
         let identity = configuration.identities.first { $0.name == name }
         let channel = configuration.channels.first { $0.name == name }
@@ -206,32 +196,5 @@ package struct SignIn: Sendable {
             throw Failure(description: "the stored token of \(credential.name) has expired")
         }
         return kept.value.reveal()
-    }
-}
-
-extension CredentialConfiguration {
-    /// What a user does to sign in.
-    ///
-    /// If neither a page nor a device endpoint is known, only the refresh token in the configuration
-    /// can be replaced.
-    var signIn: String {
-        if case .oauth(let settings) = authentication, settings.refreshToken != nil,
-            settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil
-        {
-            return
-                "put another token in the place that \(owner.key("oauth.refresh_token")) names, then netproxy reload"
-        }
-        return "netproxy login \(name)"
-    }
-
-    /// Whether no request gets a token until someone signs in: again, or for the first time.
-    func needsSignIn(_ status: OAuthStatus) -> Bool {
-        guard case .oauth(let settings) = authentication else { return false }
-        return switch (status.state, settings.grant) {
-        case (.dead, _): true
-        case (.empty, .authorizationCode), (.empty, .deviceCode), (.empty, .refreshToken):
-            settings.refreshToken == nil && !status.hasRefreshToken
-        default: false
-        }
     }
 }

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxyService
 import NetworkCore
 
 /// What a browser shows when it comes back from a sign-in: a page without scripts, pictures or links.

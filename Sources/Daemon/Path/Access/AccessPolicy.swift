@@ -1,12 +1,12 @@
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetworkCore
+package import NetworkCore
 
 /// Decides who may use a channel over a data listener (contract section 8).
 ///
 /// Shared, so that a check copies nothing.
-final class AccessPolicy: Sendable {
+package final class AccessPolicy: Sendable {
     /// Names that `Host` may carry besides the local ones: `name`, `*.suffix` or `*`.
     private let hosts: [String]
     /// Which requests of browsers may use it.
@@ -24,7 +24,7 @@ final class AccessPolicy: Sendable {
     private let unknownKeys: UnknownKeys
 
     /// What a key means that no one has lent, where none is required.
-    enum UnknownKeys: Sendable {
+    package enum UnknownKeys: Sendable {
         case ignored
         /// It may have chosen an account: the request must not go out with another one.
         case refused
@@ -42,7 +42,7 @@ final class AccessPolicy: Sendable {
     ///     can send this key.
     ///   - lent: the channel, and the keys that were lent.
     ///   - unknownKeys: what a key means that no one has lent.
-    init(
+    package init(
         hosts: [String] = [],
         origins: [String] = [],
         stake: WebPagePolicy.Stake = .nothing,

@@ -5,7 +5,7 @@ import NetworkCore
 /// Which methods and paths a channel allows: an app that only reads orders needs no more than that.
 ///
 /// Shared, so that a check copies nothing.
-final class AccessScope: Sendable {
+package final class AccessScope: Sendable {
     /// Fields that make some servers use another path.
     private static let otherPaths: [HTTPFieldName] = [
         "X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",

@@ -1,13 +1,17 @@
 import NetworkCore
 
 /// Which of a channel's credentials a request may have, by who asks.
-struct AccountChoice: Sendable {
+package struct AccountChoice: Sendable {
     /// Who may have a credential.
-    struct Clients: Sendable, Equatable {
+    package struct Clients: Sendable, Equatable {
         /// The name that a lent key may be for; `nil` for a channel's own credential.
         let identity: String?
         /// The users that it is for; empty means all.
         let users: [UInt32]
+
+        package init(identity: String?, users: [UInt32]) {
+            (self.identity, self.users) = (identity, users)
+        }
 
         fileprivate func include(_ userID: UInt32?) -> Bool {
             users.isEmpty || userID.map(users.contains) == true

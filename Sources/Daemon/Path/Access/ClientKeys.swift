@@ -1,22 +1,22 @@
-import NetproxyEventIO
-import NetworkCore
+package import NetproxyEventIO
+package import NetworkCore
 import Synchronization
 
 /// The keys that the daemon lent to programs, in addition to the channels' `access.key`.
 ///
 /// Shared by all loops; consulted only for requests with a key.
-final class ClientKeys: Sendable {
+package final class ClientKeys: Sendable {
     /// A key and where it is valid.
-    struct Grant: Sendable {
-        let key: Secret
+    package struct Grant: Sendable {
+        package let key: Secret
         /// Names it in logs; tells nothing about the key.
-        let id: String
+        package let id: String
         /// Who could ask for it.
         let borrower: Borrower
         /// Who did.
-        let peer: SocketPeer
+        package let peer: SocketPeer
         /// The channels that it was lent for; `nil` for all of them.
-        let channels: Set<String>?
+        package let channels: Set<String>?
         /// The identity that it is for, where a channel has several; `nil` for any.
         let identity: String?
         /// The channels that had it when the key was lent: they give the key no other one.
@@ -24,12 +24,12 @@ final class ClientKeys: Sendable {
         /// Those of them that it opens if they require a key.
         let opened: Set<String>
         /// Never yields; finishes when the key is revoked.
-        let life: AsyncStream<Never>
+        package let life: AsyncStream<Never>
         fileprivate let end: AsyncStream<Never>.Continuation
     }
 
     /// Who can ask for a key.
-    enum Borrower: Sendable {
+    package enum Borrower: Sendable {
         /// Users that the admin socket's permissions admit.
         case permitted
         /// Every user of the machine, over TCP.
@@ -37,7 +37,7 @@ final class ClientKeys: Sendable {
     }
 
     /// What happens to a key.
-    enum Change: Sendable {
+    package enum Change: Sendable {
         case lent, ended
     }
 
@@ -58,7 +58,7 @@ final class ClientKeys: Sendable {
     /// How many bytes a key has.
     static let length = 32
     /// How many keys may be lent over TCP at a time, where every user of the machine can ask.
-    static let limitOverTCP = 16
+    package static let limitOverTCP = 16
 
     /// Called once for each key when it is lent, and once when it ends.
     private let onChange: @Sendable (Grant, Change) -> Void
@@ -67,7 +67,7 @@ final class ClientKeys: Sendable {
     /// How many there are, so that a request without one takes no lock.
     private let count = Atomic<Int>(0)
 
-    init(onChange: @escaping @Sendable (Grant, Change) -> Void = { _, _ in }) {
+    package init(onChange: @escaping @Sendable (Grant, Change) -> Void = { _, _ in }) {
         self.onChange = onChange
     }
 
@@ -84,7 +84,7 @@ final class ClientKeys: Sendable {
     ///   - borrower: who could ask for it.
     ///   - peer: who did.
     /// - Returns: the key, with the stream that ends with it.
-    func issue(
+    package func issue(
         for channels: Set<String>?,
         as identity: String? = nil,
         of identityChannels: Set<String> = [],
@@ -120,12 +120,12 @@ final class ClientKeys: Sendable {
     }
 
     /// How many keys are lent over TCP.
-    var countOverTCP: Int {
+    package var countOverTCP: Int {
         grants.withLock { $0.values.reduce(0) { $0 + $1.count { $0.borrower == .anyone } } }
     }
 
     /// Revokes a key; harmless if it is revoked already.
-    func revoke(_ grant: Grant) {
+    package func revoke(_ grant: Grant) {
         let wasValid = change { grants in
             let hash = ClientKeys.hash(grant.key)
             let present = grants[hash] ?? []
@@ -138,7 +138,7 @@ final class ClientKeys: Sendable {
     }
 
     /// Revokes all keys, at a shutdown.
-    func revokeAll() {
+    package func revokeAll() {
         let all = change { grants in
             defer { grants = [:] }
             return grants.values.flatMap { $0 }

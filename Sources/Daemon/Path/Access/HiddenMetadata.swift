@@ -6,7 +6,7 @@ import OAuth
 
 /// What an app would need to sign in past netproxy, where netproxy signs in itself: metadata, and the
 /// endpoints of an authorization server on the API's own origin.
-struct HiddenMetadata: Sendable {
+package struct HiddenMetadata: Sendable {
     /// The well-known places of a protected resource (RFC 9728 §3) and of its authorization server
     /// (RFC 8414 §3, OpenID Connect Discovery §4), which older clients look for at the resource.
     private static let documents: Set<String> = [

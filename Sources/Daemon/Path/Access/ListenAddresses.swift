@@ -1,4 +1,4 @@
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
@@ -7,7 +7,7 @@ import NetproxyHTTPMessage
 ///
 /// A program that uses a proxy sends it `GET http://127.0.0.1:8080/orders/42`, and RFC 9112 §3.2.2 requires
 /// every server to accept that form for itself.
-struct ListenAddresses {
+package struct ListenAddresses {
     /// A listener of this proxy.
     struct Entry {
         /// Its number on the loop.
@@ -23,7 +23,7 @@ struct ListenAddresses {
     private var entries: [Entry] = []
 
     /// Adds a listener; a unix socket has no authority.
-    mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
+    package mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
         guard let port = address.port else { return }
         entries.append(
             Entry(
@@ -37,14 +37,14 @@ struct ListenAddresses {
     }
 
     /// Gives a listener to another channel, or to all of them.
-    mutating func give(_ number: Int, to channel: String?) {
+    package mutating func give(_ number: Int, to channel: String?) {
         for index in entries.indices where entries[index].number == number {
             entries[index].channel = channel
         }
     }
 
     /// Removes a listener that is closed.
-    mutating func remove(_ number: Int) {
+    package mutating func remove(_ number: Int) {
         entries.removeAll { $0.number == number }
     }
 

@@ -1,10 +1,10 @@
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 import Synchronization
 
 /// Refuses requests beyond a channel's `rate`; shared by all loops.
-final class RateLimiter: Sendable {
+package final class RateLimiter: Sendable {
     /// The largest number of lent keys whose requests are counted.
     private static let keyLimit = 1024
 
@@ -14,10 +14,10 @@ final class RateLimiter: Sendable {
         var keys: [String: RateLimit] = [:]
     }
 
-    let settings: RateSettings
+    package let settings: RateSettings
     private let state = Mutex(State())
 
-    init(_ settings: RateSettings) {
+    package init(_ settings: RateSettings) {
         self.settings = settings
     }
 

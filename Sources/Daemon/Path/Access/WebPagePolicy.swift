@@ -7,9 +7,9 @@ import NetworkCore
 /// `Origin` with every request whose answer a page could read. A channel with a credential refuses
 /// both unless `access.origins` lists the page, since even a request whose answer no one reads has an
 /// effect on the API.
-struct WebPagePolicy: Sendable {
+package struct WebPagePolicy: Sendable {
     /// What a page could use if it were admitted.
-    enum Stake: Sendable {
+    package enum Stake: Sendable {
         /// The channel adds a credential.
         case credential
         /// It forwards what the app sends, and no more.

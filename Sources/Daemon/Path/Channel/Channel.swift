@@ -1,19 +1,19 @@
 import NetproxyConfig
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetproxyRequestLog
+package import NetproxyRequestLog
 import NetworkCore
 import OriginTransport
 
 /// A channel on one loop: its chain, its pool, its log buffer.
 ///
 /// Not `Sendable`.
-final class Channel {
-    let shared: ChannelShared
-    let log: LogBuffer
+package final class Channel {
+    package let rules: ChannelRules
+    package let log: LogBuffer
     /// What it did on this loop.
-    let tally: ChannelTally
+    package let tally: ChannelTally
     /// Fields that the channel's rules name and the table of known fields does not, at most 64.
     private let ruleFields: [HTTPFieldName]
     private let loop: EventLoop
@@ -26,29 +26,29 @@ final class Channel {
     /// Whether that may be decided otherwise for a request that a netproxy has sent before.
     let detectsCircles: Bool
 
-    init(
-        _ shared: ChannelShared,
+    package init(
+        _ rules: ChannelRules,
         on loop: EventLoop,
         loops: Int,
         tally: ChannelTally = ChannelTally()
     ) {
-        self.shared = shared
+        self.rules = rules
         self.tally = tally
         self.loop = loop
-        detectsCircles = shared.configuration.headers.via == .auto
-        let log = LogBuffer(shared.log)
+        detectsCircles = rules.configuration.headers.via == .auto
+        let log = LogBuffer(rules.log)
         self.log = log
-        ruleFields = Array(shared.configuration.editedFields.rare.prefix(64))
-        if let samples = shared.samples {
+        ruleFields = Array(rules.configuration.editedFields.rare.prefix(64))
+        if let samples = rules.samples {
             pools = []
-            chain = shared.stack.chain(to: samples.timed(by: SystemClock()))
+            chain = rules.stack.chain(to: samples.timed(by: SystemClock()))
             return
         }
-        let routes = shared.upstreams.map { origin, basePath in
+        let routes = rules.upstreams.map { origin, basePath in
             let pool = OriginPool(
                 origin,
-                options: shared.options(forLoop: loop.index, of: loops),
-                tls: origin.scheme == .https ? shared.tls : nil,
+                options: rules.options(forLoop: loop.index, of: loops),
+                tls: origin.scheme == .https ? rules.tls : nil,
                 on: loop,
                 serving: .connections
             )
@@ -59,19 +59,19 @@ final class Channel {
         let transport: any HTTPTransport =
             routes.count == 1
             ? LoopTransport(routes[0].0)
-            : FailoverTransport(routes.map(\.1), shared.rests, on: loop)
-        chain = shared.stack.chain(to: transport)
+            : FailoverTransport(routes.map(\.1), rules.rests, on: loop)
+        chain = rules.stack.chain(to: transport)
     }
 
-    var name: String { shared.name }
-    var origin: Origin { shared.origin }
-    var access: AccessPolicy { shared.access }
-    var idleTimeout: Duration? { shared.idleTimeout }
-    var totalTimeout: Duration? { shared.totalTimeout }
-    var credentialFields: [HTTPFieldName] { shared.credentialFields }
-    var trace: ChannelConfiguration.Trace { shared.trace }
-    var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
-    var logsHeaders: Bool { !shared.loggedHeaders.isEmpty }
+    package var name: String { rules.name }
+    var origin: Origin { rules.origin }
+    var access: AccessPolicy { rules.access }
+    var idleTimeout: Duration? { rules.idleTimeout }
+    var totalTimeout: Duration? { rules.totalTimeout }
+    var credentialFields: [HTTPFieldName] { rules.credentialFields }
+    var trace: ChannelConfiguration.Trace { rules.trace }
+    var loggedHeaders: [HTTPFieldName] { rules.loggedHeaders }
+    var logsHeaders: Bool { !rules.loggedHeaders.isEmpty }
 
     /// Returns which of the channel's rare fields a request has, one bit each.
     func rareFields(in headers: HTTPHeaders) -> UInt64 {
@@ -86,26 +86,26 @@ final class Channel {
     /// Decides whether the proxy names itself, now that it listens at these addresses.
     func decideOnVia(_ addresses: ListenAddresses) {
         announcesProxy =
-            switch shared.configuration.headers.via {
+            switch rules.configuration.headers.via {
             case .on: true
             case .off: false
             case .auto:
-                shared.destinations.contains {
+                rules.destinations.contains {
                     addresses.mayReceive(requestsTo: $0.host, $0.port)
                 }
             }
     }
 
     /// Asks the name servers again where the upstreams are.
-    func followNames() {
+    package func followNames() {
         for pool in pools { pool.followNames() }
     }
 
     /// Connections of this loop to the upstream.
-    var poolCounts: DaemonStatus.Pool {
-        pools.reduce(into: DaemonStatus.Pool()) { sum, pool in
+    package var poolCounts: PoolCounts {
+        pools.reduce(into: PoolCounts()) { sum, pool in
             let (open, idle, queued) = pool.counts
-            sum = sum + DaemonStatus.Pool(open: open, idle: idle, queued: queued)
+            sum = sum + PoolCounts(open: open, idle: idle, queued: queued)
         }
     }
 
@@ -142,7 +142,7 @@ final class Channel {
     ///
     /// - Throws: `http_request_denied` with 403.
     func checkTrace(_ head: RequestHead, target: String) throws(NetworkError) {
-        guard shared.sendsSecrets else { return }
+        guard rules.sendsSecrets else { return }
         let method = head.method
         // The length first: it spares almost every request the comparison of texts.
         let name: String? =
@@ -163,7 +163,7 @@ final class Channel {
 
     /// Retires the channel when its configuration is no longer in force: exchanges may end, then its
     /// connections close.
-    func retire() {
+    package func retire() {
         for pool in pools { pool.close() }
         log.flush(now: .now)
     }

@@ -1,31 +1,35 @@
 import NetproxyHTTPMessage
 import NetproxyRequestLog
-import NetworkCore
+package import NetworkCore
 
 /// Holds a channel's counters on one loop, also after a reload makes the channel again: a counter that
 /// falls back would look like a restart, and exchanges that end on the old channel still count.
 ///
 /// Not `Sendable`: it never leaves its loop.
-final class ChannelTally {
-    var counters = ChannelCounters()
+package final class ChannelTally {
+    package var counters = ChannelCounters()
+
+    package init() {}
 }
 
 /// What a channel has done on one loop since the start; added up over the loops on request.
-struct ChannelCounters: Sendable {
-    var requests = 0
+package struct ChannelCounters: Sendable {
+    package var requests = 0
     /// By the first digit of the status that the client got: index 1 is 1xx, 5 is 5xx; 0 is no status.
     var byClass = [Int](repeating: 0, count: 6)
-    var retries = 0
+    package var retries = 0
     /// Exchanges that ended with one of netproxy's own errors, by error code.
-    var errors: [ErrorKind: Int] = [:]
+    package var errors: [ErrorKind: Int] = [:]
     /// Calls of gRPC, by their status.
     var calls: [RPCStatus: Int] = [:]
     /// From the complete head to the last byte to the client.
-    var durations = DurationHistogram()
+    package var durations = DurationHistogram()
     /// From when the request of the last attempt went out to the head of the response.
-    var firstBytes = DurationHistogram()
-    var bytesIn = 0
-    var bytesOut = 0
+    package var firstBytes = DurationHistogram()
+    package var bytesIn = 0
+    package var bytesOut = 0
+
+    package init() {}
 
     /// Counts an exchange that has ended.
     ///
@@ -49,7 +53,7 @@ struct ChannelCounters: Sendable {
     }
 
     /// By the name of the class; classes without an exchange are left out.
-    var statuses: [String: Int] {
+    package var statuses: [String: Int] {
         var statuses: [String: Int] = [:]
         for (index, count) in byClass.enumerated() where count > 0 {
             statuses[index == 0 ? "none" : "\(index)xx"] = count
@@ -58,7 +62,7 @@ struct ChannelCounters: Sendable {
     }
 
     /// By error code; `nil` if there was no error.
-    var errorWords: [String: Int]? {
+    package var errorWords: [String: Int]? {
         guard !errors.isEmpty else { return nil }
         return Dictionary(uniqueKeysWithValues: errors.map { ($0.key.rawValue, $0.value) })
     }
@@ -66,7 +70,7 @@ struct ChannelCounters: Sendable {
     private static let otherStatus = RPCStatus(rawValue: -1)
 
     /// By the name of the status, `other` without one; `nil` if there was no call.
-    var callNames: [String: Int]? {
+    package var callNames: [String: Int]? {
         guard !calls.isEmpty else { return nil }
         return Dictionary(
             uniqueKeysWithValues: calls.map { status, count in
@@ -75,7 +79,7 @@ struct ChannelCounters: Sendable {
         )
     }
 
-    static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
+    package static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
         var sum = left
         sum.requests += right.requests
         for index in sum.byClass.indices { sum.byClass[index] += right.byClass[index] }

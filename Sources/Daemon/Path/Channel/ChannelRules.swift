@@ -1,34 +1,36 @@
-import NetproxyConfig
-import NetproxyEventIO
+package import NetproxyConfig
+package import NetproxyEventIO
 import NetproxyHTTP1
-import NetproxyHTTPMessage
-import NetproxyRequestLog
-import NetworkCore
-import OriginTransport
+package import NetproxyHTTPMessage
+package import NetproxyRequestLog
+package import NetworkCore
+package import OAuth
+package import OriginTransport
 
-/// What a channel's parts on all loops share: configuration, credential, interceptors, log.
-final class ChannelShared: Sendable {
-    let configuration: ChannelConfiguration
-    /// The secrets and files that it was made of.
-    let inputs: ChannelInputs
+/// What the requests of a channel are measured by, on all loops: access, scope, limits, names and fields,
+/// with the stack of interceptors that they pass through.
+package final class ChannelRules: Sendable {
+    package let configuration: ChannelConfiguration
     /// Of the first upstream.
-    let origin: Origin
+    package let origin: Origin
     /// Every upstream's origin and base path, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
     /// Which of them could not be reached recently.
     let rests: UpstreamRests
-    let access: AccessPolicy
+    package let access: AccessPolicy
     let scope: AccessScope
     /// `nil` if the channel takes any number of requests.
-    let limiter: RateLimiter?
-    /// Its credentials, in the order in which they are used.
-    let accounts: [ChannelAccount]
+    package let limiter: RateLimiter?
+    /// Which clients its credentials are for, in the order in which they are used.
+    let clients: [AccountChoice.Clients]
     /// Which of them a request gets, where that depends on the client.
     let accountChoice: AccountChoice?
     /// The scopes that the API misses; `nil` where netproxy does not find the authorization server.
-    let wantedScope: WantedScope?
+    package let wantedScope: WantedScope?
     /// What apps could sign in with themselves; `nil` where they may.
     let hidden: HiddenMetadata?
+    /// The resource of a stored sign-in that is not the channel's.
+    private let otherResource: String?
     /// Where the credential goes; `nil` without one.
     let place: CredentialPlace?
     /// The upstreams, as their responses name them.
@@ -53,54 +55,34 @@ final class ChannelShared: Sendable {
     let fillsInUserAgent: Bool
     let loggedHeaders: [HTTPFieldName]
     let trace: ChannelConfiguration.Trace
-    let stack: InterceptorStack
+    package let stack: InterceptorStack
 
-    init(
-        _ configuration: ChannelConfiguration,
-        _ inputs: ChannelInputs,
-        accounts: [ChannelAccount],
-        access: AccessPolicy,
-        limiter: RateLimiter? = nil,
-        log: ChannelLog,
-        spillDirectory: String
-    ) throws {
+    /// Takes the rules of a configuration, and the parts that were made for it.
+    package init(_ configuration: ChannelConfiguration, _ parts: Parts) {
         self.configuration = configuration
-        self.inputs = inputs
-        self.accounts = accounts
-        accountChoice = AccountChoice(among: accounts.map(\.clients))
+        origin = parts.origin
+        clients = parts.clients
+        accountChoice = AccountChoice(among: parts.clients)
         wantedScope = configuration.discovery.map { _ in WantedScope() }
-        hidden = HiddenMetadata(of: inputs.pinned, on: configuration)
-        self.access = access
+        hidden = HiddenMetadata(of: parts.pinned, on: configuration)
+        otherResource = parts.otherResource
+        access = parts.access
         scope = AccessScope(
             methods: configuration.access.methods.compactMap { HTTPMethod(rawValue: $0) },
             paths: configuration.access.paths.map(PathPattern.init),
             basePath: configuration.upstreams.first?.basePath ?? ""
         )
-        self.limiter = limiter
-        self.log = log
+        limiter = parts.limiter
+        log = parts.log
         place = configuration.credentialPlace
         names = UpstreamNames(configuration)
         let isReflected = place != nil && place?.fieldName == nil
         editsInterim = isReflected || !configuration.rewrite.isEmpty
-        upstreams = configuration.upstreams.map { upstream in
-            (upstream.origin, upstream.basePath)
-        }
+        upstreams = configuration.upstreams.map { ($0.origin, $0.basePath) }
         rests = UpstreamRests(count: upstreams.count)
-        samples =
-            configuration.stub == nil ? nil : try SampleTransport(configuration, inputs)
-        guard
-            let origin = upstreams.first?.origin ?? (samples == nil ? nil : SampleTransport.origin)
-        else {
-            throw IOError.system("channel \(configuration.name) has no upstream")
-        }
-        self.origin = origin
-        tls =
-            samples == nil && upstreams.contains { $0.origin.scheme == .https }
-            ? try TLSContext(configuration.tls.options) : nil
-        proxy = try configuration.proxy.map { settings throws(IOError) in
-            let password = settings.login.flatMap { inputs.secrets[$0.password] }
-            return try ParentProxy(settings, password, for: "channel \(configuration.name): proxy")
-        }
+        samples = parts.samples
+        tls = parts.tls
+        proxy = parts.proxy
         credentialFields = configuration.credentialFields
         let edited = configuration.editedFields
         // The credential's own place is for the interceptor, which may keep or refuse what is there.
@@ -112,15 +94,8 @@ final class ChannelShared: Sendable {
             .contains(.userAgent)
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
-        let secretFields = try configuration.headers.secretFields(inputs)
-        secrets = secretFields.map { Secret($0.value) }
-        stack = InterceptorStack(
-            configuration,
-            secretFields: secretFields,
-            accounts: accounts,
-            origin: origin,
-            spillDirectory: spillDirectory
-        )
+        secrets = parts.secrets
+        stack = parts.stack
     }
 
     /// Whether a response with these fields may need `references`.
@@ -129,12 +104,38 @@ final class ChannelShared: Sendable {
     }
 
     /// What responses refer to, with a credential that was sent.
-    func references(_ view: AppView, _ credential: Credential?) -> ResponseReferences {
+    func references(_ view: DownstreamView, _ credential: Credential?) -> ResponseReferences {
         ResponseReferences(
             view: view,
             rewritten: configuration.rewrite,
             reflection: CredentialReflection(of: credential, in: place, names)
         )
+    }
+
+    /// Decides which of the channel's credentials a request may have.
+    ///
+    /// - Parameters:
+    ///   - key: the lent key that came with the request.
+    ///   - userID: the peer's on a unix socket.
+    ///   - context: gets the choice.
+    /// - Throws: `http_request_denied` with 403 if no credential is for this client.
+    @inline(never)
+    func chooseAccounts(
+        for key: LentKey?,
+        _ userID: UInt32?,
+        _ context: inout RequestContext
+    ) throws(NetworkError) {
+        guard let choice = accountChoice else {
+            return try AccountChoice.check(key, among: clients)
+        }
+        let places = try choice.places(for: key, userID)
+        (context.accounts, context.preferredAccounts) = (places.all, places.preferred)
+    }
+
+    /// The advice to sign in, and the reason if another sign-in is stored.
+    func advice(_ signIn: String) -> String {
+        guard let otherResource else { return signIn }
+        return "the stored sign-in is for another resource, \(otherResource): \(signIn)"
     }
 
     /// A target without the credential in it.
@@ -161,20 +162,20 @@ final class ChannelShared: Sendable {
         }
     }
 
-    var name: String { configuration.name }
+    package var name: String { configuration.name }
     /// Whether netproxy adds a secret to requests.
     var sendsSecrets: Bool {
-        !accounts.isEmpty || !secrets.isEmpty
+        !clients.isEmpty || !secrets.isEmpty
             || configuration.proxy?.login != nil
                 && upstreams.contains { $0.origin.scheme == .http }
     }
     /// The first upstream, as `/status` shows it.
-    var upstream: String {
+    package var upstream: String {
         guard samples == nil, let first = upstreams.first else { return SampleTransport.address }
         return "\(first.origin)\(first.basePath)"
     }
     /// The other upstreams, if there are any.
-    var furtherUpstreams: [String]? {
+    package var furtherUpstreams: [String]? {
         guard samples == nil, upstreams.count > 1 else { return nil }
         return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
     }
@@ -187,7 +188,7 @@ final class ChannelShared: Sendable {
     var totalTimeout: Duration? { configuration.timeouts.total }
 
     /// How connections are made, with a loop's share of the process's limit.
-    func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
+    package func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
         var options = UpstreamOptions(configuration, proxy: proxy)
         // The configuration has at least one for each loop; the first loops share out the rest.
         let (share, rest) = configuration.pool.connections.quotientAndRemainder(dividingBy: loops)
@@ -206,94 +207,35 @@ final class ChannelShared: Sendable {
     }
 }
 
-extension UpstreamOptions {
-    /// How a channel connects, whatever its pool.
-    init(_ channel: ChannelConfiguration, proxy: ParentProxy?) {
-        self.init()
-        timeSettings = .channel
-        connectTimeout = channel.timeouts.connect
-        responseTimeout = channel.timeouts.response
-        idleTimeout = channel.timeouts.idle
-        serverName = channel.tls.serverName
-        versions =
-            switch channel.versions {
-            case .auto: .automatic
-            case .http1: .http1
-            case .http2: .http2
-            }
-        self.proxy = proxy
-    }
-}
+extension ChannelRules {
+    /// The parts of a channel that need more than its configuration: secrets, files, other channels.
+    package struct Parts: Sendable {
+        /// Of the first upstream.
+        let origin: Origin
+        let access: AccessPolicy
+        let log: ChannelLog
+        let stack: InterceptorStack
+        package var limiter: RateLimiter?
+        /// Which clients the credentials are for, in the order in which they are used.
+        package var clients: [AccountChoice.Clients] = []
+        /// The secret values of fields beside the credential.
+        package var secrets: [Secret] = []
+        /// The authorization server that was found by the upstream's URL and trusted.
+        package var pinned: PinnedServer?
+        /// The resource of a stored sign-in that is not the channel's.
+        package var otherResource: String?
+        package var tls: TLSContext?
+        package var proxy: ParentProxy?
+        package var samples: SampleTransport?
 
-extension UpstreamTLS {
-    /// What the channel demands of its upstream's TLS.
-    var options: TLSContext.Options {
-        var options = TLSContext.Options()
-        options.authorities = authorities
-        options.addsSystemRoots = systemRoots == .trusted
-        options.requiresTLS13 = minimum == .v1_3
-        options.certificate = clientCertificate?.certificate
-        options.key = clientCertificate?.key
-        options.pins = pins
-        options.enforcesPins = pinMode == .enforce
-        return options
-    }
-}
-
-extension ChannelConfiguration {
-    /// Whether requests get anything from the channel that an app could not send itself: a credential,
-    /// a secret field, or a client certificate.
-    var hasCredential: Bool {
-        !credentials.isEmpty || !headers.secrets.isEmpty || proxy?.login != nil
-            || tls.clientCertificate != nil
-            || (headers.set + headers.defaults).contains { field in
-                HTTPFieldName(field.name)?.holdsCredential == true
-            }
-    }
-
-    /// The fields that carry credentials of the channel's, which no app may nominate for removal and
-    /// whose values are never shown.
-    var credentialFields: [HTTPFieldName] {
-        var names = headers.secrets.map(\.name)
-        if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
-            names.append(name)
+        /// Takes the parts that every channel has.
+        package init(
+            origin: Origin,
+            access: AccessPolicy,
+            log: ChannelLog,
+            stack: InterceptorStack
+        ) {
+            (self.origin, self.access, self.log, self.stack) = (origin, access, log, stack)
         }
-        return names.compactMap { HTTPFieldName($0) }
-    }
-}
-
-extension ChannelConfiguration {
-    /// Where the credential goes; `nil` without one.
-    var credentialPlace: CredentialPlace? {
-        switch placement {
-        case .header(let name, let prefix):
-            HTTPFieldName(name).map { .header($0, prefix: prefix) }
-        case .query(let name, let prefix): .query(name, prefix: prefix)
-        case .path(let prefix):
-            // A stub has no upstream, and so no place.
-            PathTemplate(upstreams.first?.basePath ?? "").map { .path(in: $0, prefix: prefix) }
-        case nil: nil
-        }
-    }
-}
-
-extension HeaderRules {
-    /// The fields whose values are kept elsewhere.
-    ///
-    /// - Throws: an error that names a field whose value is unfit for one.
-    func secretFields(_ inputs: ChannelInputs) throws(IOError) -> [HTTPField] {
-        var fields: [HTTPField] = []
-        for secret in secrets {
-            guard let name = HTTPFieldName(secret.name), let value = inputs.secrets[secret.value],
-                let field = HTTPField(name, value.reveal())
-            else {
-                throw .system(
-                    "headers.secret.\(secret.name): the value is not valid in a header field, such as "
-                        + "because of leading or trailing spaces"
-                )
-            }
-            fields.append(field)
-        }
-        return fields
     }
 }

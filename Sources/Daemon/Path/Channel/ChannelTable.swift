@@ -1,20 +1,20 @@
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTPMessage
-import NetproxyRequestLog
+package import NetproxyRequestLog
 import NetworkCore
 
 /// The channels of a configuration on one loop.
 ///
 /// Not `Sendable`.
-final class ChannelTable {
+package final class ChannelTable {
     let router: Router
-    let channels: [Channel]
+    package let channels: [Channel]
     /// What no channel claims is logged here.
-    let ownLog: LogBuffer
+    package let ownLog: LogBuffer
     /// The keys that open any of the channels.
     let keys: KnownKeys
     /// What no channel claims goes through here, if anywhere.
-    let forward: ForwardProxy
+    package let forward: ForwardProxy
 
     init(
         router: Router,
@@ -42,17 +42,17 @@ final class ChannelTable {
 }
 
 /// What every loop makes its table of channels of.
-struct ChannelTablePlan: Sendable {
-    let channels: [ChannelShared]
+package struct ChannelTablePlan: Sendable {
+    package let channels: [ChannelRules]
     /// How many loops share the channels' connections.
-    let loops: Int
+    package let loops: Int
     private let router: Router
     private let forwarding: ForwardProxy.Settings
     private let ownLog: ChannelLog
     private let keys: KnownKeys
 
-    init(
-        _ channels: [ChannelShared],
+    package init(
+        _ channels: [ChannelRules],
         forwarding: ForwardProxy.Settings,
         ownLog: ChannelLog,
         loops: Int
@@ -72,18 +72,18 @@ struct ChannelTablePlan: Sendable {
     ///   - present: the table in force; the channels that it shares with the plan are kept.
     ///   - prepared: channels that were made in advance.
     /// - Returns: the table.
-    func table(
+    package func table(
         on loop: EventLoop,
         keeping present: ChannelTable? = nil,
         prepared: [Channel] = []
     ) -> ChannelTable {
         var known: [ObjectIdentifier: Channel] = [:]
-        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.shared)] = channel }
-        for channel in prepared { known[ObjectIdentifier(channel.shared)] = channel }
+        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.rules)] = channel }
+        for channel in prepared { known[ObjectIdentifier(channel.rules)] = channel }
         return ChannelTable(
             router: router,
-            channels: channels.map { shared in
-                known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
+            channels: channels.map { rules in
+                known[ObjectIdentifier(rules)] ?? Channel(rules, on: loop, loops: loops)
             },
             ownLog: present?.ownLog ?? LogBuffer(ownLog),
             keys: keys,

@@ -3,7 +3,7 @@ import NetproxyEventIO
 /// Counts durations in buckets with fixed bounds, and adds them up.
 ///
 /// As the bounds never change, histograms of loops and channels can be added, also by Prometheus.
-struct DurationHistogram: Sendable {
+package struct DurationHistogram: Sendable {
     /// The longest duration of each bucket but the last, which has no end, in milliseconds: three for
     /// each power of ten, and the usual timeouts.
     static let bounds: [UInt64] = [
@@ -35,18 +35,18 @@ struct DurationHistogram: Sendable {
         return both
     }
 
-    /// The member of `/status`; `nil` while nothing was counted.
-    var status: DaemonStatus.Durations? {
-        var buckets: [DaemonStatus.Durations.Bucket] = []
+    /// What the durations add up to, in seconds.
+    package var seconds: Double { Double(sum) / 1_000_000_000 }
+
+    /// How many durations were at most as long as each bound, in seconds; `nil` is no bound.
+    package var buckets: [(bound: Double?, count: Int)] {
         var count = 0
-        for bucket in counts.indices {
+        return counts.indices.map { bucket in
             count += counts[bucket]
-            let seconds =
+            let bound =
                 bucket < DurationHistogram.bounds.count
                 ? Double(DurationHistogram.bounds[bucket]) / 1000 : nil
-            buckets.append(DaemonStatus.Durations.Bucket(withinS: seconds, count: count))
+            return (bound, count)
         }
-        guard count > 0 else { return nil }
-        return DaemonStatus.Durations(buckets: buckets, sumS: Double(sum) / 1_000_000_000)
     }
 }

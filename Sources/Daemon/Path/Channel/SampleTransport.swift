@@ -1,15 +1,16 @@
+package import FoundationEssentials
 import NetproxyBytes
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyEventIO
-import NetproxyHTTPMessage
+package import NetproxyHTTPMessage
 import NetworkCore
 
 /// A channel's `stub`: sample answers in place of the upstream, at the end of the same chain.
 ///
 /// Every response says in `Proxy-Status`, and every record in `upstream`, that no upstream was asked.
-struct SampleTransport: HTTPTransport {
+package struct SampleTransport: HTTPTransport {
     /// Whom a record names in place of an upstream, and whom requests are for where a channel has none.
-    static let origin = Origin(scheme: .http, host: "stub.localhost")
+    package static let origin = Origin(scheme: .http, host: "stub.localhost")
     /// What a record calls the connection.
     static let address = "stub"
 
@@ -32,22 +33,22 @@ struct SampleTransport: HTTPTransport {
     ///
     /// - Parameters:
     ///   - channel: has a stub.
-    ///   - inputs: the contents of the files it names.
+    ///   - files: the contents of the files it names.
     /// - Throws: an error that names a file which cannot be served.
-    init(_ channel: ChannelConfiguration, _ inputs: ChannelInputs) throws {
+    package init(_ channel: ChannelConfiguration, files: [String: Data?]) throws {
         base = UpstreamNames(channel).all.first
         samples = try (channel.stub ?? []).map { sample in
             Sample(
                 methods: sample.methods.compactMap { HTTPMethod(rawValue: $0) },
                 path: sample.path.map(PathPattern.init),
-                answer: try SampleTransport.answer(sample, inputs, of: channel)
+                answer: try SampleTransport.answer(sample, files, of: channel)
             )
         }
     }
 
     private static func answer(
         _ sample: SampleAnswer,
-        _ inputs: ChannelInputs,
+        _ files: [String: Data?],
         of configuration: ChannelConfiguration
     ) throws -> StubAnswer {
         let channel = configuration.name
@@ -68,7 +69,7 @@ struct SampleTransport: HTTPTransport {
         case .none: content = ByteSlice([])
         case .text(let text): content = ByteSlice(text)
         case .file(let path):
-            guard case .some(.some(let data)) = inputs.files[path] else {
+            guard case .some(.some(let data)) = files[path] else {
                 throw IOError.system("channel \(channel): stub: cannot read \(path)")
             }
             guard data.count <= SampleAnswer.fileLimit.bytes else {

@@ -5,7 +5,7 @@ import Synchronization
 /// The scopes that the API of a channel has missed in its token, since the channel was made.
 ///
 /// Only a sign-in can add scopes to a token, and it makes the channel again.
-final class WantedScope: Sendable {
+package final class WantedScope: Sendable {
     /// The most scopes that are remembered: APIs with more of them ask for few at a time.
     private static let limit = 32
     /// The longest scope that is remembered, in bytes.
@@ -17,7 +17,7 @@ final class WantedScope: Sendable {
     var scopes: [String] { known.withLock { $0 } }
 
     /// The same as one text; `nil` if nothing was missed.
-    var text: String? {
+    package var text: String? {
         let scopes = scopes
         return scopes.isEmpty ? nil : scopes.joined(separator: " ")
     }

@@ -1,13 +1,13 @@
-import NetproxyEventIO
-import NetproxyHTTP1
-import NetproxyHTTPMessage
+package import NetproxyEventIO
+package import NetproxyHTTP1
+package import NetproxyHTTPMessage
 import NetproxyRequestLog
-import NetworkCore
+package import NetworkCore
 
 /// One request of an app and the way back to it: a connection in HTTP/1, or a stream in HTTP/2.
 ///
 /// What carries a request through netproxy is written once, for both.
-protocol AppSide: AnyObject, SendableMetatype {
+package protocol AppSide: AnyObject, SendableMetatype {
     typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
     /// The request that is being read or answered.
@@ -71,7 +71,7 @@ protocol AppSide: AnyObject, SendableMetatype {
 }
 
 /// How far a response is on its way to the app.
-struct WrittenResponse {
+package struct WrittenResponse {
     var state: ResponseWriter.State
     /// Content bytes that went to the app.
     var bytesOut = 0

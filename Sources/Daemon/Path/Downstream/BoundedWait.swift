@@ -2,7 +2,7 @@ import NetproxyEventIO
 
 extension LoopBound {
     /// Runs `body` on the loop, and returns when it has called back or the time is over.
-    func wait(
+    package func wait(
         atMost limit: Duration,
         for body: @escaping @Sendable (Value, @escaping () -> Void) -> Void
     ) async {

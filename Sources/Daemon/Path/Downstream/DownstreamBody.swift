@@ -1,9 +1,9 @@
 import NetproxyBytes
 import NetproxyEventIO
-import NetproxyHTTP1
+package import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyLiveObjects
-import NetworkCore
+package import NetworkCore
 
 /// The content of an app's request, read as the upstream takes it.
 ///
@@ -59,10 +59,10 @@ struct UploadReader {
 /// Reads the requests of one connection: their heads, and the content after them.
 ///
 /// An object, because an idle connection has none.
-final class RequestReader {
+package final class RequestReader {
     var decoder: RequestHeadDecoder
     /// The head that was read, until its exchange begins.
-    var head: RequestHead?
+    package var head: RequestHead?
     /// The content that is still to be read; `nil` without any.
     var body: RequestContent?
     /// The pieces of the content that were read before anyone asked for them, the next one last.
@@ -105,7 +105,7 @@ final class RequestContent {
 
 extension DownstreamConnection {
     /// The content of the request whose head was read last: here already, or to be read.
-    func requestBody(_ framing: BodyFraming) -> HTTPBody {
+    package func requestBody(_ framing: BodyFraming) -> HTTPBody {
         switch framing {
         case .none, .untilClose, .length(0): return .empty
         case .length(let length):
@@ -130,7 +130,7 @@ extension DownstreamConnection {
     /// - Parameter body: the content as it was announced.
     /// - Returns: all of it, or the same, from which nothing is lost.
     /// - Throws: `http_request_error` if it is malformed.
-    func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
+    package func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
         // An app that waits for a 100 sends nothing before; the upstream has to ask for it.
         guard let reader, !request.owesContinue, case .stream = body else { return body }
         let end = loop.deadline(after: DownstreamConnection.gatheringTime)
@@ -276,7 +276,7 @@ extension DownstreamConnection {
 
 extension NetworkError {
     /// A request that HTTP/1 does not allow, with the status that says so.
-    init(_ error: HTTP1Error) {
+    package init(_ error: HTTP1Error) {
         self.init(
             .httpRequestError,
             side: .downstream,

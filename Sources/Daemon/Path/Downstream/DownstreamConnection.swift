@@ -1,48 +1,48 @@
 import NetproxyBytes
-import NetproxyEventIO
-import NetproxyHTTP1
-import NetproxyHTTP2
-import NetproxyHTTPMessage
+package import NetproxyEventIO
+package import NetproxyHTTP1
+package import NetproxyHTTP2
+package import NetproxyHTTPMessage
 import NetproxyLiveObjects
-import NetworkCore
+package import NetworkCore
 
 /// Sends an interim (1xx) response to the app.
-typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
+package typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
 
 /// One connection from an app: reads its requests one after another; `ResponseWriter` answers them.
 ///
 /// One task runs it on its loop while there is something to do; an idle connection has none.
 /// `DownstreamState` decides what may happen when. Not `Sendable`.
-final class DownstreamConnection {
+package final class DownstreamConnection {
     // What every request looks at comes first, in few cache lines.
-    let socket: StreamSocket
+    package let socket: StreamSocket
     let loop: EventLoop
     let buffer = ReadBuffer()
-    private(set) var state: DownstreamState
+    package private(set) var state: DownstreamState
     /// The request that is being read or answered.
-    var request = CurrentRequest()
+    package var request = CurrentRequest()
     /// Reads requests; `nil` while the connection is parked.
-    private(set) var reader: RequestReader?
+    package private(set) var reader: RequestReader?
     /// Who reads the content of the request.
     var upload = UploadReader()
     /// What runs the connection; `nil` while it is parked.
-    var service: Service?
-    let peer: SocketPeer
+    package var service: Service?
+    package let peer: SocketPeer
     /// The listener over which it came.
-    var listener: Source
+    package var listener: Source
     /// A response that waits for the app to read: rare, so kept in its own object.
     var pendingResponse: PendingResponse?
     /// Those that wait for the end of an interim response.
     private var interimWaiters: [CheckedContinuation<Void, Never>] = []
     let bounds: Bounds
     /// Whether the app has begun with the preface of HTTP/2.
-    private(set) var speaksHTTP2 = false
+    package private(set) var speaksHTTP2 = false
     /// What serves it since.
-    var session: (any StreamSession)?
+    package var session: (any StreamSession)?
     private let life = LiveObject(DownstreamConnection.self)
 
     /// What one request may be, for all connections that began under one configuration.
-    final class Bounds: Sendable {
+    package final class Bounds: Sendable {
         let limits: HTTP1Limits
         let headTimeout: Duration
         /// The slowest pace of a request's content, in bytes a second; `nil` where any pace will do.
@@ -55,7 +55,7 @@ final class DownstreamConnection {
         /// What a connection in HTTP/2 may ask for; `nil` where only HTTP/1 is spoken.
         let http2: HTTP2Limits?
 
-        init(
+        package init(
             limits: HTTP1Limits,
             headTimeout: Duration,
             bodyRate: Int?,
@@ -73,14 +73,18 @@ final class DownstreamConnection {
     }
 
     /// The listener of a connection; a reload may give it to another channel.
-    struct Source {
-        var number: Int?
+    package struct Source {
+        package var number: Int?
         /// The listener's own channel, if it has one.
-        var channel: String?
+        package var channel: String?
+
+        package init(number: Int? = nil, channel: String? = nil) {
+            (self.number, self.channel) = (number, channel)
+        }
     }
 
     /// The task that serves a connection.
-    final class Service {
+    package final class Service {
         let task: Task<Void, Never>
         /// What the task waits on elsewhere.
         let relay: AbortRelay
@@ -88,7 +92,7 @@ final class DownstreamConnection {
         var interim: InterimWriter?
         private let life = LiveObject(Service.self)
 
-        init(task: Task<Void, Never>, relay: AbortRelay, interim: InterimWriter? = nil) {
+        package init(task: Task<Void, Never>, relay: AbortRelay, interim: InterimWriter? = nil) {
             self.task = task
             self.relay = relay
             self.interim = interim
@@ -96,7 +100,7 @@ final class DownstreamConnection {
     }
 
     /// What is known of the request that is being served.
-    struct CurrentRequest {
+    package struct CurrentRequest {
         /// Numbers the requests, so that the body of an earlier one is not mistaken for this one's.
         var number = 0
         /// How much of its content was read.
@@ -108,7 +112,7 @@ final class DownstreamConnection {
         /// Whether responses name this proxy in `Via`.
         var announcesProxy = true
         /// How long nothing may move between the app and netproxy; a channel may set another limit.
-        var idleTimeout: Duration? = CurrentRequest.idleTimeout
+        package var idleTimeout: Duration? = CurrentRequest.idleTimeout
         /// Whether that is the channel's `timeouts.idle`.
         var hasChannelLimits = false
 
@@ -131,7 +135,7 @@ final class DownstreamConnection {
         }
     }
 
-    init(_ socket: StreamSocket, bounds: Bounds, listener: Source = Source()) {
+    package init(_ socket: StreamSocket, bounds: Bounds, listener: Source = Source()) {
         self.socket = socket
         self.bounds = bounds
         self.listener = listener
@@ -152,7 +156,7 @@ final class DownstreamConnection {
     ///
     /// - Returns: `false` when the app is done, or the connection parked.
     /// - Throws: `HTTP1Error` for a malformed head, `IOError.timedOut` for one that takes too long.
-    func nextHead() async throws -> Bool {
+    package func nextHead() async throws -> Bool {
         // The last response may still be on its way, under its own timeout.
         request = CurrentRequest(number: request.number + 1, idleTimeout: request.idleTimeout)
         while buffer.isEmpty {
@@ -200,14 +204,14 @@ final class DownstreamConnection {
     }
 
     /// Takes the head that was read, or what stands for one that was refused.
-    func takeHead() -> RequestHead { reader?.head.take() ?? unreadHead }
+    package func takeHead() -> RequestHead { reader?.head.take() ?? unreadHead }
 
     /// Stands for a head that was refused, or did not arrive in time: its bytes are still here.
-    var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
+    package var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
 
     /// The request line of a head that was refused, or did not arrive in time; `nil` where it cannot be
     /// read.
-    var requestLine: RequestHead? {
+    package var requestLine: RequestHead? {
         buffer.withSpan { bytes in reader?.decoder.requestLine(of: bytes) }
     }
 
@@ -280,7 +284,7 @@ final class DownstreamConnection {
     }
 
     /// The error for a head that did not arrive in time.
-    var overdueHead: NetworkError {
+    package var overdueHead: NetworkError {
         NetworkError.timeout(
             .requestHead,
             after: TimeSetting("limits.head_timeout", bounds.headTimeout)
@@ -337,7 +341,7 @@ final class DownstreamConnection {
     // MARK: - Interim responses
 
     /// Returns when no interim response is being written.
-    func interimWritten() async {
+    package func interimWritten() async {
         // The first to go on may write the next one.
         while state.phase == .interim {
             await withCheckedContinuation { interimWaiters.append($0) }
@@ -350,7 +354,7 @@ final class DownstreamConnection {
     /// each waits for the other.
     ///
     /// - Throws: `NetworkError` on the app's side, `CancellationError`.
-    func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
+    package func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
         await interimWritten()
         try Task.checkCancellation()
         guard state.beginInterim() else { return }
@@ -369,24 +373,24 @@ final class DownstreamConnection {
     // MARK: - The end
 
     /// Until when it may stay as it is, if it can be spared where there are too many; `nil` if it cannot.
-    var deadlineToSpare: UInt64? {
+    package var deadlineToSpare: UInt64? {
         guard let session else { return state.deadlineToSpare(now: loop.now) }
         return session.deadlineToSpare
     }
 
     /// A new connection begins parked: its first request must be complete as soon as any other's head,
     /// counted from now.
-    func beginParked() {
+    package func beginParked() {
         state.beginParked(timeout: bounds.headTimeout.nanoseconds, now: loop.now)
     }
 
     /// The connection has something to do again.
     ///
     /// - Returns: whether it was resting.
-    func wake() -> Bool { state.wake() }
+    package func wake() -> Bool { state.wake() }
 
     /// Ends the connection after its exchange, or after a request that is about to come.
-    func drain() {
+    package func drain() {
         if let session { return session.drain() }
         let timeout = bounds.headTimeout.nanoseconds
         perform(state.drain(now: loop.now, firstRequestWithin: timeout))
@@ -394,7 +398,7 @@ final class DownstreamConnection {
 
     /// Ends the connection now, in the middle of what it does; an app whose response has not begun is
     /// told why.
-    func cut() {
+    package func cut() {
         if let session { return session.cut() }
         service?.task.cancel()
         service?.relay.abort()
@@ -414,7 +418,7 @@ final class DownstreamConnection {
     ///
     /// Many apps send all of their content before they read, so that what still comes is read until
     /// the app is silent for a second, however long it is.
-    func closeAfterLingering() async {
+    package func closeAfterLingering() async {
         await stopUpload()
         await postedResponseSent()
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
@@ -436,7 +440,7 @@ final class DownstreamConnection {
     }
 
     /// Closes the connection once the kernel has the last response.
-    func end() async {
+    package func end() async {
         await postedResponseSent()
         close()
     }
@@ -451,7 +455,7 @@ final class DownstreamConnection {
     }
 
     /// Ends the connection so that no app takes what it got for a complete response.
-    func reset() {
+    package func reset() {
         socket.reset()
         close()
     }
@@ -466,7 +470,7 @@ final class DownstreamConnection {
 }
 
 /// What serves a connection in which requests share the way.
-protocol StreamSession: AnyObject {
+package protocol StreamSession: AnyObject {
     /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
     var deadlineToSpare: UInt64? { get }
 

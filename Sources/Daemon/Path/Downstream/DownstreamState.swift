@@ -19,7 +19,7 @@ import NetproxyHTTP1
 /// A drain does not end every connection that waits. Its app has seen the connection accepted, and
 /// many apps do not repeat a request that gets no answer: one that has not sent its first request yet
 /// keeps some time for it, and one that has is looked at once more before it ends.
-struct DownstreamState {
+package struct DownstreamState {
     /// How long an app may keep a connection open without a request, like nginx's 75 s.
     static let keepAlive: UInt64 = 75_000_000_000
     /// What apps are told of that, in seconds: less, so that a request which they send at the last moment
@@ -30,7 +30,7 @@ struct DownstreamState {
     static let busyTime: UInt64 = 5_000_000_000
 
     /// What the connection is doing.
-    enum Phase: CaseIterable {
+    package enum Phase: CaseIterable {
         /// It waits for a request, with its task.
         case waiting
         /// It is left to the loop, because its task had nothing to do.
@@ -48,7 +48,7 @@ struct DownstreamState {
     }
 
     /// Whether the connection goes on after its exchange.
-    enum Shutdown: CaseIterable {
+    package enum Shutdown: CaseIterable {
         case none
         /// It ends as soon as there is no exchange.
         case draining
@@ -76,7 +76,7 @@ struct DownstreamState {
         case takeArrived
     }
 
-    private(set) var phase = Phase.waiting
+    package private(set) var phase = Phase.waiting
     private(set) var shutdown = Shutdown.none
     /// Whether another request may follow the response that has begun.
     private(set) var persists = false
@@ -87,7 +87,7 @@ struct DownstreamState {
     /// When the connection was accepted, if it began parked.
     private var opened: UInt64?
     /// Until when the connection may stay open without a request.
-    private(set) var idleDeadline = UInt64.max
+    package private(set) var idleDeadline = UInt64.max
     /// Until when a connection that is drained may send its first request.
     private var graceEnd: UInt64 = 0
     /// Until when the head that has begun must be complete: counted from its first byte.
@@ -103,7 +103,7 @@ struct DownstreamState {
     }
 
     /// Whether the connection has no task, or is about to have none.
-    var isParked: Bool { phase == .parked || phase == .resting }
+    package var isParked: Bool { phase == .parked || phase == .resting }
 
     // MARK: - Between requests
 
@@ -274,12 +274,12 @@ struct DownstreamState {
 }
 
 /// Whether a message wants another one to follow it on the connection.
-enum Persistence {
+package enum Persistence {
     case keepAlive
     case close
 }
 
 extension RequestHead {
     /// What the app wants.
-    var persistence: Persistence { keepAlive ? .keepAlive : .close }
+    package var persistence: Persistence { keepAlive ? .keepAlive : .close }
 }

@@ -1,8 +1,8 @@
 import NetproxyBytes
 import NetproxyEventIO
-import NetproxyHTTP1
+package import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetworkCore
+package import NetworkCore
 
 /// Writes one response to an app: its head with the content that is already here, then the rest.
 ///
@@ -15,7 +15,7 @@ import NetworkCore
 /// | broken | less than was announced   | –; the connection must be reset                 |
 ///
 /// `start()` and `finish()` throw when the state becomes `broken`.
-struct ResponseWriter: ~Copyable {
+package struct ResponseWriter: ~Copyable {
     enum State: Equatable {
         case idle
         /// The app must read before the rest of the head can be sent.
@@ -27,7 +27,7 @@ struct ResponseWriter: ~Copyable {
 
     private(set) var state = State.idle
     /// Whether another request may follow on the connection.
-    let persists: Bool
+    package let persists: Bool
     /// Content bytes that went to the app.
     private(set) var bytesOut = 0
     /// Whether the app may have any of the head.
@@ -50,7 +50,7 @@ struct ResponseWriter: ~Copyable {
     ///   - head: the request that it answers.
     ///   - persistence: what the message wants; the connection may have to close all the same.
     ///   - connection: to the app.
-    init(
+    package init(
         _ response: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence,
@@ -114,7 +114,7 @@ struct ResponseWriter: ~Copyable {
     /// Writes all of a response.
     ///
     /// - Throws: `NetworkError` on the app's side, and what the content's source throws.
-    mutating func write() async throws {
+    package mutating func write() async throws {
         try start()
         try await finish()
     }

@@ -10,13 +10,13 @@ package enum ConsoleStyle: Sendable {
 /// Writes one readable line per exchange to standard output, for a terminal.
 ///
 /// One per loop.
-final class ConsoleLines {
+package final class ConsoleLines {
     private let style: HumanLine.Style
     private let terminal = StandardStream.output
     private let buffer = OutputBuffer(capacity: 512)
     private let destination = StandardOutputDestination(patience: .zero)
 
-    init?(_ console: ConsoleStyle) {
+    package init?(_ console: ConsoleStyle) {
         switch console {
         case .off: return nil
         case .plain: style = .plain

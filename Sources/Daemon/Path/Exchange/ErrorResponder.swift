@@ -1,10 +1,10 @@
 import NetproxyBytes
-import NetproxyHTTPMessage
+package import NetproxyHTTPMessage
 import NetproxyRequestLog
-@_spi(Proxying) import NetworkCore
+@_spi(Proxying) package import NetworkCore
 
 /// Turns an error into the response that an app gets, with the error's own status or that of its kind.
-enum ErrorResponder {
+package enum ErrorResponder {
     /// The error's own status, or that of its kind.
     static func status(of error: NetworkError) -> HTTPStatus {
         if let status = error.ownStatus { return status }
@@ -37,7 +37,7 @@ enum ErrorResponder {
     ///   - signIn: how to sign in to the channel.
     ///   - requestID: of the exchange.
     /// - Returns: the response.
-    static func response(
+    package static func response(
         to error: NetworkError,
         channel: String?,
         signIn: String? = nil,
@@ -138,7 +138,7 @@ extension NetworkError {
 }
 
 /// A problem document (RFC 9457), the body of the errors that netproxy answers with.
-struct ProblemDocument {
+package struct ProblemDocument {
     let status: HTTPStatus
     let detail: String
     /// The error code of the type, and its title.
@@ -146,13 +146,13 @@ struct ProblemDocument {
     var channel: String?
     var requestID: String?
 
-    init(status: HTTPStatus, detail: String) {
+    package init(status: HTTPStatus, detail: String) {
         self.status = status
         self.detail = detail
     }
 
     /// The response with the document.
-    var response: Response {
+    package var response: Response {
         let output = OutputBuffer(capacity: 512)
         output.append("{")
         if let kind {

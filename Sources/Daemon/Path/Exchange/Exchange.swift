@@ -8,7 +8,7 @@ import NetworkCore
 import OAuth
 
 /// One request and what is known of its response, until the record is written.
-struct Exchange: ~Copyable {
+package struct Exchange: ~Copyable {
     /// The head of the app's request; its field section is gone once the request is made.
     var head: RequestHead
     private(set) var channel: Channel?
@@ -138,7 +138,7 @@ struct Exchange: ~Copyable {
 
     /// What an API may repeat of what it was sent, for example in the reason of a 401.
     private var secrets: [Secret] {
-        (record.context.sentCredential?.secrets ?? []) + (channel?.shared.secrets ?? [])
+        (record.context.sentCredential?.secrets ?? []) + (channel?.rules.secrets ?? [])
     }
 
     /// Begins a trace if the app's request belongs to none and the channel wants one.
@@ -193,7 +193,7 @@ struct Exchange: ~Copyable {
     /// What `netproxy why` needs beside the line of the log.
     var note: RecentExchanges.Note {
         RecentExchanges.Note(
-            channel: channel?.shared,
+            channel: channel?.rules,
             rule: rule,
             fields: fields,
             forwarded: forwarded,
@@ -204,10 +204,10 @@ struct Exchange: ~Copyable {
     }
 
     /// How the app names what the upstream names otherwise; `nil` without a channel or an upstream.
-    var view: AppView? {
+    var view: DownstreamView? {
         channel.flatMap { channel in
-            AppView(
-                channel.shared.names,
+            DownstreamView(
+                channel.rules.names,
                 answering: record.context.destination?.origin,
                 authority: head.host,
                 appTarget: head.target.pathAndQuery ?? "",
@@ -218,11 +218,11 @@ struct Exchange: ~Copyable {
 
     /// What to do where a person must sign in: to the identity that was asked for last, if it has several.
     var signInAdvice: String? {
-        guard let shared = channel?.shared else { return nil }
-        let credentials = shared.configuration.credentials
+        guard let rules = channel?.rules else { return nil }
+        let credentials = rules.configuration.credentials
         let identity = record.context.authorization?.identity
         return (credentials.first { $0.identity == identity } ?? credentials.first).map {
-            shared.inputs.advice($0.signIn)
+            rules.advice($0.signIn)
         }
     }
 
@@ -276,7 +276,7 @@ struct Exchange: ~Copyable {
     mutating func end(at now: UInt64, bytesIn: Int, by process: PeerProcess?) {
         if process != nil, record.identity == nil { identify(process) }
         if let destination = record.context.destination {
-            let target = channel?.shared.shown(destination.target) ?? destination.target
+            let target = channel?.rules.shown(destination.target) ?? destination.target
             noteDestination(destination.origin, target)
         }
         if record.context.version == .http2 { record.protocolVersion = "HTTP/2" }

@@ -1,20 +1,20 @@
 import NetproxyHTTPMessage
-import NetworkCore
+package import NetworkCore
 
 /// Sends requests that no app has made, such as those to authorization servers, with a `User-Agent` of
 /// their own: firewalls in front of many servers refuse requests without one.
-struct OwnRequests: HTTPTransport {
+package struct OwnRequests: HTTPTransport {
     /// What the field says (RFC 9110 §10.1.5).
     static let userAgent = "netproxy/\(LibraryVersions.ownVersion)"
 
     private let transport: any HTTPTransport
 
     /// Wraps the transport that sends.
-    init(over transport: any HTTPTransport) {
+    package init(over transport: any HTTPTransport) {
         self.transport = transport
     }
 
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         var request = request
         if !request.headers.contains(HTTPFieldName.userAgent) {
             request.headers.append(.userAgent, validated: Self.userAgent)

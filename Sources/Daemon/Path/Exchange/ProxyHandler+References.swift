@@ -15,19 +15,19 @@ extension ProxyHandler {
         on app: some AppSide,
         _ exchange: inout Exchange
     ) throws(NetworkError) {
-        let shared = channels.channels[channel].shared
+        let rules = channels.channels[channel].rules
         let values = exchange.head.headers.values(of: field)
         var mapped: [String] = []
         for value in values {
             let second = SecondTarget(
                 value,
                 in: field,
-                base: shared.names.all.first?.basePath ?? "",
-                upstream: shared.sentName(hostOf: exchange.head)
+                base: rules.names.all.first?.basePath ?? "",
+                upstream: rules.sentName(hostOf: exchange.head)
             ) { target in
                 self.target(target, within: channel, as: exchange, on: app)
             }
-            try shared.scope.check(second, in: field)
+            try rules.scope.check(second, in: field)
             mapped.append(second.value ?? value)
         }
         guard mapped != values else { return }
@@ -67,26 +67,25 @@ extension ProxyHandler {
     /// Edits what a response refers to, and notes what leads past netproxy.
     @inline(never)
     func edit(_ response: inout Response, _ exchange: inout Exchange) {
-        guard let shared = exchange.channel?.shared, let view = exchange.view else { return }
-        exchange.leads = shared.references(view, exchange.record.context.sentCredential)
+        guard let rules = exchange.channel?.rules, let view = exchange.view else { return }
+        exchange.leads = rules.references(view, exchange.record.context.sentCredential)
             .edit(&response.headers)
         // The app must not sign in past netproxy.
-        if !shared.accounts.isEmpty, response.status == 401 || response.status == 403 {
-            if response.status == 403 { shared.wantedScope?.learn(from: response.headers) }
+        if !rules.clients.isEmpty, response.status == 401 || response.status == 403 {
+            if response.status == 403 { rules.wantedScope?.learn(from: response.headers) }
             ResourceMetadataRemoval.edit(&response.headers)
         }
     }
 
     /// Has interim responses edited like the final one.
     func editInterim(of exchange: inout Exchange) {
-        guard let shared = exchange.channel?.shared, let view = exchange.view,
+        guard let rules = exchange.channel?.rules, let view = exchange.view,
             let write = exchange.record.context.onInformational
         else { return }
         exchange.record.context.onInformational = { status, headers in
             var headers = headers
-            _ = shared.references(view, shared.accounts.first?.authorizer.currentCredential()).edit(
-                &headers
-            )
+            let credential = rules.stack.signing?.authorizer.currentCredential()
+            _ = rules.references(view, credential).edit(&headers)
             try await write(status, headers)
         }
     }

@@ -1,31 +1,31 @@
 import NetproxyBytes
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyRequestLog
-import NetworkCore
+package import NetworkCore
 
 /// Carries one request through the proxy: this is the product on one screen.
 ///
 /// One per loop. Not `Sendable`.
-final class ProxyHandler {
+package final class ProxyHandler {
     let loop: EventLoop
     private let requests: UpstreamRequest
     private let requestIDs: RequestIDs
     /// Counts the requests that no channel claimed.
-    let unclaimed = ChannelTally()
+    package let unclaimed = ChannelTally()
     /// The exchanges that `netproxy why` can explain.
-    let recent = RecentExchanges()
+    package let recent = RecentExchanges()
     /// Prints exchanges, where `netproxy run` was started in a terminal.
-    var console: ConsoleLines?
+    package var console: ConsoleLines?
     /// Called after each record.
-    var onLogged: (() -> Void)?
+    package var onLogged: (() -> Void)?
     /// The channels of the configuration in force.
-    var channels: ChannelTable { didSet { decideOnVia() } }
+    package var channels: ChannelTable { didSet { decideOnVia() } }
     /// The addresses at which apps reach this proxy.
-    var listenAddresses = ListenAddresses() { didSet { decideOnVia() } }
+    package var listenAddresses = ListenAddresses() { didSet { decideOnVia() } }
 
-    init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
+    package init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
         self.loop = loop
         self.requests = requests
         self.channels = channels
@@ -38,7 +38,7 @@ final class ProxyHandler {
     /// that is kept for each waiting request.
     ///
     /// - Returns: whether the connection may be used for another.
-    func handle<App: AppSide>(on app: App) async -> Bool {
+    package func handle<App: AppSide>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
             var response: Response
@@ -74,7 +74,7 @@ final class ProxyHandler {
                 } catch {
                     throw NetworkError(ofExchange: error)
                 }
-                if let channel = exchange.channel, channel.shared.edits(response.headers) {
+                if let channel = exchange.channel, channel.rules.edits(response.headers) {
                     edit(&response, &exchange)
                 }
                 if app.request.announcesProxy {
@@ -178,7 +178,7 @@ final class ProxyHandler {
             exchange.beginTrace(in: &request, as: channel.trace)
         }
         exchange.noteDestination(of: request, showing: plan.shownTarget)
-        if let channel = exchange.channel, channel.shared.editsInterim {
+        if let channel = exchange.channel, channel.rules.editsInterim {
             editInterim(of: &exchange)
         }
         if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
@@ -216,7 +216,7 @@ final class ProxyHandler {
         // Before anything else is asked for: a preflight can carry no key, and its method is not the
         // one that the page wants.
         if exchange.page != nil, CrossOrigin.isPreflight(exchange.head) {
-            let methods = channel.shared.scope.methods
+            let methods = channel.rules.scope.methods
             return .answer(CrossOrigin.answer(to: exchange.head, allowing: methods))
         }
         let keys = try access.checkUser(
@@ -226,16 +226,16 @@ final class ProxyHandler {
             ownCredential: route.ownCredential
         )
         if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
-        if keys.lent != nil || channel.shared.accountChoice != nil {
-            try channel.shared.chooseAccounts(
+        if keys.lent != nil || channel.rules.accountChoice != nil {
+            try channel.rules.chooseAccounts(
                 for: keys.lent,
                 app.peer.userID,
                 &exchange.record.context
             )
         }
-        try channel.shared.scope.check(exchange.head, target: route.target)
-        try channel.shared.hidden?.check(route.target)
-        if let limiter = channel.shared.limiter {
+        try channel.rules.scope.check(exchange.head, target: route.target)
+        try channel.rules.hidden?.check(route.target)
+        if let limiter = channel.rules.limiter {
             let client = RateClient(
                 key: keys.lent?.id,
                 userID: app.peer.userID,
@@ -248,9 +248,9 @@ final class ProxyHandler {
         }
         var (target, shown) = (route.target, route.target)
         if let own = route.ownCredential, !keys.isInPath {
-            target = channel.shared.target(target, with: own)
+            target = channel.rules.target(target, with: own)
         }
-        if keys.isInQuery, let parameter = channel.shared.place?.parameter {
+        if keys.isInQuery, let parameter = channel.rules.place?.parameter {
             target = parameter.removed(from: target)
             shown = target
         }
@@ -261,8 +261,8 @@ final class ProxyHandler {
                 shownTarget: shown,
                 keyFields: keys.fields,
                 credentialFields: channel.credentialFields,
-                ruledFields: channel.shared.ruledFields,
-                fillsInUserAgent: channel.shared.fillsInUserAgent,
+                ruledFields: channel.rules.ruledFields,
+                fillsInUserAgent: channel.rules.fillsInUserAgent,
                 announcesProxy: channel.announcesProxy,
                 detectsCircles: channel.detectsCircles
             )
@@ -295,7 +295,7 @@ final class ProxyHandler {
     }
 
     /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
-    func interimWriter<App: AppSide>(for app: App) -> InterimWriter {
+    package func interimWriter<App: AppSide>(for app: App) -> InterimWriter {
         let bound = LoopBound(app, on: loop)
         let pseudonym = requests.pseudonym
         return { status, headers in
@@ -308,7 +308,7 @@ final class ProxyHandler {
     }
 
     /// Refuses a malformed request, and closes the connection.
-    func refuse<App: AppSide>(_ error: NetworkError, on app: App) async {
+    package func refuse<App: AppSide>(_ error: NetworkError, on app: App) async {
         app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
         app.request.hasChannelLimits = false
         let line = app.requestLine

@@ -30,14 +30,14 @@ struct ForwardPlan {
 
 /// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
 /// any interceptor adds fields.
-struct UpstreamRequest {
+package struct UpstreamRequest {
     /// The pseudonym in `Via`, different for every process, so that a loop can be told from a chain.
     let pseudonym: String
     private let via10: String
     private let via11: String
     private let via20: String
 
-    init(pseudonym: String) {
+    package init(pseudonym: String) {
         self.pseudonym = pseudonym
         via10 = "1.0 \(pseudonym)"
         via11 = "1.1 \(pseudonym)"

@@ -1,21 +1,29 @@
 import NetproxyBytes
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetworkCore
-import OriginTransport
+package import OriginTransport
 
 /// A forward proxy without credentials, for requests that no channel claims: the tunnels that `connect`
 /// lists and, with `unmatched: forward`, plain HTTP requests.
 ///
 /// One per loop. Not `Sendable`.
-final class ForwardProxy {
+package final class ForwardProxy {
     /// The part of the configuration for it.
-    struct Settings: Sendable, Equatable {
+    package struct Settings: Sendable, Equatable {
         var unmatched: ProxyConfiguration.Unmatched
         var connect: [ProxyConfiguration.ConnectPattern]
         /// Which addresses it may connect to for a host that an app names.
         var destinations: DestinationPolicy
+
+        package init(
+            unmatched: ProxyConfiguration.Unmatched,
+            connect: [ProxyConfiguration.ConnectPattern],
+            destinations: DestinationPolicy
+        ) {
+            (self.unmatched, self.connect, self.destinations) = (unmatched, connect, destinations)
+        }
     }
 
     /// How long a CONNECT tunnel may be idle: 10 minutes, like nginx's stream proxy.
@@ -150,7 +158,7 @@ final class ForwardProxy {
     }
 
     /// Closes idle connections when its configuration is replaced; exchanges and tunnels go on.
-    func retire() {
+    package func retire() {
         for pool in pools.values { pool.close() }
         pools = [:]
     }

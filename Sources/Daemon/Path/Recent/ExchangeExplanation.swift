@@ -49,7 +49,7 @@ package struct ExchangeExplanation: Codable, Sendable {
 
     /// The response: the explanation, the unchanged log line, and a curl command that repeats the
     /// request.
-    func json(record: [UInt8], command: String) -> String {
+    package func json(record: [UInt8], command: String) -> String {
         let output = OutputBuffer(capacity: 2048)
         output.append("{\"request_id\":")
         JSONText.append(requestID, to: output)
@@ -72,7 +72,7 @@ package struct ExchangeExplanation: Codable, Sendable {
 
 extension ExchangeExplanation {
     /// Explains an exchange; `nil` if its line cannot be parsed.
-    init?(_ exchange: RecentExchange) {
+    package init?(_ exchange: RecentExchange) {
         guard let line = LogLine(exchange.line.filter { $0 != UInt8(ascii: "\n") }) else {
             return nil
         }

@@ -11,11 +11,11 @@ import NetworkCore
 /// rest is in a small note.
 ///
 /// Not `Sendable`.
-final class RecentExchanges {
+package final class RecentExchanges {
     /// The facts of an exchange that its line lacks.
     struct Note {
         /// The settings of its channel, which may be gone.
-        var channel: ChannelShared?
+        var channel: ChannelRules?
         var rule: RoutingRule?
         /// The known fields of the app's request.
         var fields = KnownFieldSet.none
@@ -65,7 +65,7 @@ final class RecentExchanges {
     }
 
     /// Every remembered line, with its newline; some of them twice.
-    var everyLine: [UInt8] {
+    package var everyLine: [UInt8] {
         var bytes: [UInt8] = []
         for ring in [remarkable, lines] {
             for number in ring.numbers { ring.withLine(number) { bytes.append($0) } }
@@ -74,7 +74,7 @@ final class RecentExchanges {
     }
 
     /// The id by which an exchange is found.
-    enum Key: String {
+    package enum Key: String {
         /// netproxy's own, which is unique.
         case own = "request_id"
         /// The app's, which several exchanges may share.
@@ -82,7 +82,7 @@ final class RecentExchanges {
     }
 
     /// The youngest exchange with this id.
-    func find(_ key: Key, _ id: String) -> RecentExchange? {
+    package func find(_ key: Key, _ id: String) -> RecentExchange? {
         let output = OutputBuffer(capacity: 64)
         output.append("\"")
         output.append(key.rawValue)
@@ -104,7 +104,7 @@ final class RecentExchanges {
     }
 
     /// The youngest exchange that went wrong, of a channel or of all.
-    func newestTroubled(in channel: String?) -> RecentExchange? {
+    package func newestTroubled(in channel: String?) -> RecentExchange? {
         newestTroubled(channel, lines, notes)
             ?? newestTroubled(channel, remarkable, remarkableNotes)
     }
@@ -148,9 +148,9 @@ final class RecentExchanges {
 }
 
 /// A remembered exchange, as another task may read it.
-struct RecentExchange: Sendable {
-    let line: [UInt8]
-    let channel: ChannelShared?
+package struct RecentExchange: Sendable {
+    package let line: [UInt8]
+    let channel: ChannelRules?
     let rule: RoutingRule?
     let fields: KnownFieldSet
     let forwarded: KnownFieldSet

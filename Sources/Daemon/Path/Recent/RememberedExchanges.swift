@@ -1,17 +1,17 @@
-import NetproxyRequestLog
+package import NetproxyRequestLog
 import NetworkCore
 
 /// The log lines of the exchanges that all loops remember.
-struct RememberedExchanges: Sendable {
+package struct RememberedExchanges: Sendable {
     /// The lines without their newlines.
-    let known: Set<[UInt8]>
+    package let known: Set<[UInt8]>
     /// The lines that can be read, in the order in which their exchanges ended.
     private let lines: [LogLine]
 
     /// Reads lines, each of which may be there more than once.
     ///
     /// Not on an event loop, which a thousand lines would keep busy.
-    init(_ bytes: [UInt8]) async {
+    package init(_ bytes: [UInt8]) async {
         (known, lines) = await OffLoop.compute {
             let known = Set(bytes.split(separator: UInt8(ascii: "\n")).map(Array.init))
             let lines = known.compactMap { LogLine($0) }
@@ -23,7 +23,7 @@ struct RememberedExchanges: Sendable {
     }
 
     /// The last lines of those that are wanted.
-    func last(_ count: Int, where isWanted: (LogLine) -> Bool) -> [LogLine] {
+    package func last(_ count: Int, where isWanted: (LogLine) -> Bool) -> [LogLine] {
         lines.filter(isWanted).suffix(count)
     }
 }

@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 import NetworkCore
 
 /// The names of a channel's upstreams, as their responses may spell them.
-struct UpstreamNames: Sendable {
+package struct UpstreamNames: Sendable {
     /// One upstream URL.
     struct Name: Sendable {
         let origin: Origin
@@ -67,7 +67,7 @@ struct UpstreamNames: Sendable {
 }
 
 /// How the app of one exchange names the API: what an upstream says of itself is translated by it.
-struct AppView {
+struct DownstreamView {
     /// Where a reference in a response leads an app that follows it.
     enum Lead: Equatable {
         /// Back to netproxy, as it is.
@@ -117,7 +117,7 @@ struct AppView {
 
     /// Where a reference leads (RFC 3986 §4.1).
     func lead(_ reference: Substring) -> Lead {
-        if let (scheme, length) = AppView.scheme(of: reference) {
+        if let (scheme, length) = DownstreamView.scheme(of: reference) {
             guard let scheme else { return .here }
             return lead(reference.dropFirst(length), scheme, form: .absolute)
         }

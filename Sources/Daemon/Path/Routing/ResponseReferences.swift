@@ -28,7 +28,7 @@ struct ResponseReferences {
                 && LeadsAway.Field.allCases.contains { headers.contains($0.name) }
     }
 
-    let view: AppView
+    let view: DownstreamView
     let rewritten: Set<RewrittenPart>
     /// Hides the credential that was sent; `nil` where it cannot come back.
     var reflection: CredentialReflection?
@@ -135,7 +135,7 @@ struct ResponseReferences {
         switch ResponseReferences.attributeName(part) {
         case "domain": return !value.isEmpty && !view.isWithin(domain: value)
         case "secure": return true
-        case "path": return value.hasPrefix("/") && !AppView.path(value, encloses: view.root)
+        case "path": return value.hasPrefix("/") && !DownstreamView.path(value, encloses: view.root)
         default: return false
         }
     }
@@ -151,7 +151,7 @@ struct ResponseReferences {
         case "path":
             guard value.hasPrefix("/") else { return String(part) }
             if let path = view.translated(value) { return " Path=\(path)" }
-            return AppView.path(value, encloses: view.upstreamRoot)
+            return DownstreamView.path(value, encloses: view.upstreamRoot)
                 ? " Path=\(view.root)" : String(part)
         default: return String(part)
         }

@@ -1,7 +1,9 @@
 import NetproxyBytes
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore

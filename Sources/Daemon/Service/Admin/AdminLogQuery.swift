@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxyRequestLog
 
 /// The lines of the log that an admin request asks for.

@@ -145,7 +145,7 @@ package struct AdminQuery: Sendable {
     }
 
     /// The query after a path, with its question mark; empty without parameters.
-    var text: String {
+    package var text: String {
         guard !parameters.isEmpty else { return "" }
         let parts = parameters.map { name, value in
             let name = PercentEncoding.unreserved(name)

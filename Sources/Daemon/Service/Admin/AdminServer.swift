@@ -1,8 +1,10 @@
 import NetproxyBytes
-import NetproxyConfig
+package import NetproxyChannels
+package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyPath
 
 /// Which clients can reach the admin socket.
 enum AdminReach: Sendable {
@@ -31,11 +33,23 @@ enum AdminReach: Sendable {
     }
 }
 
-/// A socket of the admin interface, and the server that answers on it.
-struct AdminServer: Sendable {
-    private let server: LoopBound<LocalServer>
-    private let socket: SharedSocket
+extension DaemonSetup {
+    /// Makes a setup with the admin interface, and with defaults for everything else.
+    package init(
+        report: @escaping OperatorReport,
+        readConfiguration:
+            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+    ) {
+        self.init(
+            report: report,
+            readConfiguration: readConfiguration,
+            openAdmin: AdminServer.open
+        )
+    }
+}
 
+/// The servers that answer on the sockets of the admin interface.
+enum AdminServer {
     /// Listens at an address; `localhost` may be two sockets.
     ///
     /// - Throws: an error that names the address or the directory.
@@ -43,7 +57,7 @@ struct AdminServer: Sendable {
         _ address: AdminAddress,
         on loop: EventLoop,
         daemon: Daemon
-    ) async throws -> [AdminServer] {
+    ) async throws -> [AdminSocket] {
         let opened: [SharedSocket]
         let reach: AdminReach
         let none = InheritedSockets(descriptors: [:])
@@ -58,36 +72,31 @@ struct AdminServer: Sendable {
             }
             opened = try SharedSocket.open(address.listenAddress, none, mode: 0o660)
         }
-        var servers: [AdminServer] = []
+        var sockets: [AdminSocket] = []
         for socket in opened {
-            servers.append(try await AdminServer(socket, reach, on: loop, daemon: daemon))
+            sockets.append(try await serve(socket, reach, on: loop, daemon: daemon))
         }
-        return servers
+        return sockets
     }
 
-    private init(
+    private static func serve(
         _ socket: SharedSocket,
         _ reach: AdminReach,
         on loop: EventLoop,
         daemon: Daemon
-    ) async throws {
-        self.socket = socket
+    ) async throws -> AdminSocket {
         let handler = AdminHandler(reach: reach, daemon: daemon)
         var rules = reach.rules
         rules.judge = { handler.refusal(of: $0) }
-        let server = await loop.call { [rules] loop in
+        let opened = await loop.call { [rules] loop in
             Result<LocalServer, any Error> {
                 try LocalServer(socket.socket, on: loop, rules: rules) { await handler.answer($0) }
             }
         }
-        self.server = try await server.unwrapped()
-    }
-
-    var address: SocketAddress { socket.address }
-
-    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
-    func close() async {
-        await server.wait(atMost: .seconds(1)) { $0.drain($1) }
-        await server.call { $0.close() }
+        let server = try await opened.unwrapped()
+        return AdminSocket(address: socket.address) {
+            await server.wait(atMost: .seconds(1)) { $0.drain($1) }
+            await server.call { $0.close() }
+        }
     }
 }

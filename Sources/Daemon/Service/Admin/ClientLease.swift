@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetproxyBytes
+import NetproxyPath
 import NetworkCore
 import Synchronization
 

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import NetproxyEventIO
+package import NetproxyPath
 
 /// The state of the daemon at one moment: what `/status` says and `netproxy status` shows.
 ///
@@ -20,7 +20,7 @@ package struct DaemonStatus: Sendable, Codable {
         /// For how many seconds those are left alone that the API has limited or refused.
         package var resting: [String: Double]?
         /// Its connections to the upstream.
-        package var pool: Pool
+        package var pool: PoolCounts
         /// Exchanges that ended.
         package var requests: Int
         /// Exchanges that ended with one of netproxy's own errors.
@@ -116,24 +116,6 @@ package struct DaemonStatus: Sendable, Codable {
         package var renewals: Int?
         /// How many token requests failed since the start.
         package var failures: Int?
-    }
-
-    /// Connections to an upstream.
-    package struct Pool: Sendable, Codable {
-        /// How many there are.
-        package var open = 0
-        /// How many of them wait for a request.
-        package var idle = 0
-        /// How many requests wait for one.
-        package var queued = 0
-
-        static func + (left: Pool, right: Pool) -> Pool {
-            Pool(
-                open: left.open + right.open,
-                idle: left.idle + right.idle,
-                queued: left.queued + right.queued
-            )
-        }
     }
 
     /// The resources that the process uses.
@@ -239,16 +221,5 @@ extension DaemonStatus {
         // Unreachable else: it has texts and finite numbers only.
         guard let data = try? encoder.encode(self) else { return "{}" }
         return String(decoding: data, as: UTF8.self)
-    }
-}
-
-/// The version of netproxy, and the system libraries that the daemon runs on.
-package enum LibraryVersions {
-    /// The version of netproxy itself.
-    package static let ownVersion = "0.1.0"
-
-    /// One line for each library, with the version that is loaded.
-    package static var versions: String {
-        "libevent \(EventLoop.libraryVersion)\n\(TLSContext.libraryVersion)"
     }
 }

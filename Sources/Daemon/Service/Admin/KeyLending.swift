@@ -1,6 +1,8 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetworkCore
 
 /// Decides which keys programs get that run under `netproxy exec`.
@@ -87,7 +89,7 @@ struct KeyLending {
     }
 
     private func describe(
-        _ channel: ChannelShared,
+        _ channel: ChannelRecord,
         key: String
     ) -> ClientLease.LeasedChannel {
         let configuration = channel.configuration
@@ -95,7 +97,7 @@ struct KeyLending {
         var leased = ClientLease.LeasedChannel(
             name: channel.name,
             url: url,
-            upstreamHost: channel.origin.host,
+            upstreamHost: channel.rules.origin.host,
             upstreams: configuration.upstreams.map {
                 ClientLease.Server(host: $0.origin.host, port: $0.origin.port)
             }
@@ -122,7 +124,25 @@ struct KeyLending {
     }
 }
 
-extension ChannelShared {
+extension ChannelRecord {
     /// Whether clients of the channel must present its `access.key`.
     fileprivate var demandsKey: Bool { configuration.access.key != nil }
+}
+
+extension Daemon {
+    /// Lends a key to a program; without names, for all channels.
+    ///
+    /// - Returns: the lease, or why the request is refused.
+    func lend(
+        to names: [String],
+        as identity: String?,
+        _ peer: SocketPeer,
+        over reach: AdminReach
+    ) -> Result<ClientLeaseBody, AdminRefusal> {
+        guard let keys = assembly?.clientKeys, !state.isEnding else {
+            return .failure(AdminRefusal(status: 503, detail: "draining"))
+        }
+        return KeyLending(keys: keys, channels: channels, listeners: listeners)
+            .lend(to: names, as: identity, peer, over: reach)
+    }
 }

@@ -1,3 +1,4 @@
+import NetproxyPath
 @_spi(Proxying) import NetworkCore
 
 /// The counters in the text format that Prometheus reads (version 0.0.4).

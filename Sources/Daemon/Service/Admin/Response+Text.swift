@@ -1,10 +1,10 @@
 import NetproxyBytes
-import NetproxyHTTPMessage
-import NetworkCore
+package import NetproxyHTTPMessage
+package import NetworkCore
 
 extension Response {
     /// A JSON answer.
-    static func json(_ status: HTTPStatus, _ text: String) -> Response {
+    package static func json(_ status: HTTPStatus, _ text: String) -> Response {
         Response(
             status: status,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],

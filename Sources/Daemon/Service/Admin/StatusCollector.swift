@@ -1,6 +1,8 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEtcdStore
 import NetproxyEventIO
+import NetproxyPath
 import NetproxySystem
 import NetworkCore
 import OAuth
@@ -25,22 +27,22 @@ struct StatusCollector {
     }
 
     /// Returns the state of each channel.
-    func channels(_ channels: [ChannelShared]) async -> [DaemonStatus.ChannelStatus] {
+    func channels(_ channels: [ChannelRecord]) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
             var token: DaemonStatus.Token?
             if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
-            token?.wantedScope = channel.wantedScope?.text
+            token?.wantedScope = channel.rules.wantedScope?.text
             list.append(
                 DaemonStatus.ChannelStatus(
                     name: channel.name,
-                    upstream: channel.upstream,
-                    furtherUpstreams: channel.furtherUpstreams,
+                    upstream: channel.rules.upstream,
+                    furtherUpstreams: channel.rules.furtherUpstreams,
                     token: token,
                     identities: channel.identities,
                     resting: channel.resting,
-                    pool: figures.pools[channel.name] ?? DaemonStatus.Pool(),
+                    pool: figures.pools[channel.name] ?? PoolCounts(),
                     requests: counted.requests,
                     errors: counted.errors.values.reduce(0, +),
                     errorsByWord: counted.errorWords,
@@ -49,8 +51,8 @@ struct StatusCollector {
                     statuses: counted.statuses,
                     bytesIn: counted.bytesIn,
                     bytesOut: counted.bytesOut,
-                    durations: counted.durations.status,
-                    firstBytes: counted.firstBytes.status
+                    durations: DaemonStatus.Durations(counted.durations),
+                    firstBytes: DaemonStatus.Durations(counted.firstBytes)
                 )
             )
         }
@@ -60,7 +62,7 @@ struct StatusCollector {
 
 extension StatusCollector {
     /// Returns the state of each identity, in the order in which channels name them.
-    func identities(_ channels: [ChannelShared]) async -> [DaemonStatus.Identity]? {
+    func identities(_ channels: [ChannelRecord]) async -> [DaemonStatus.Identity]? {
         var list: [DaemonStatus.Identity] = []
         var seen: Set<ObjectIdentifier> = []
         for channel in channels {
@@ -115,6 +117,27 @@ extension StatusCollector {
     }
 }
 
+extension DaemonStatus.Configuration {
+    /// The member of `/status`.
+    init(_ inForce: ConfigurationInForce) {
+        self.init(
+            file: inForce.current.file,
+            loadedS: inForce.loadedAt,
+            refusedS: inForce.refusal?.at,
+            refusal: inForce.refusal?.reasons
+        )
+    }
+}
+
+extension DaemonStatus.Durations {
+    /// The member of `/status`; `nil` while nothing was counted.
+    init?(_ counted: DurationHistogram) {
+        let buckets = counted.buckets.map { Bucket(withinS: $0.bound, count: $0.count) }
+        guard let last = buckets.last, last.count > 0 else { return nil }
+        self.init(buckets: buckets, sumS: counted.seconds)
+    }
+}
+
 extension DaemonStatus.Store {
     /// How etcd serves.
     init(_ standing: EtcdClient.Standing) {
@@ -128,11 +151,11 @@ extension DaemonStatus.Store {
     }
 }
 
-extension ChannelShared {
+extension ChannelRecord {
     /// How long credentials are left alone, by name.
     fileprivate var resting: [String: Double]? {
         let now = ContinuousClock.now
-        let rests = zip(accounts, stack.rests).compactMap { account, rest in
+        let rests = zip(accounts, rules.stack.rests).compactMap { account, rest in
             rest.end(at: now).map { (account.credential.name, DaemonStatus.tenths($0 - now)) }
         }
         return rests.isEmpty ? nil : Dictionary(rests) { first, _ in first }
@@ -142,6 +165,19 @@ extension ChannelShared {
     fileprivate var identities: [String]? {
         let names = accounts.compactMap(\.identity)
         return names.isEmpty ? nil : names
+    }
+}
+
+extension CredentialConfiguration {
+    /// Whether no request gets a token until someone signs in: again, or for the first time.
+    fileprivate func needsSignIn(_ status: OAuthStatus) -> Bool {
+        guard case .oauth(let settings) = authentication else { return false }
+        return switch (status.state, settings.grant) {
+        case (.dead, _): true
+        case (.empty, .authorizationCode), (.empty, .deviceCode), (.empty, .refreshToken):
+            settings.refreshToken == nil && !status.hasRefreshToken
+        default: false
+        }
     }
 }
 
@@ -157,5 +193,31 @@ extension DaemonStatus {
     /// Seconds, rounded to tenths.
     static func tenths(_ duration: Duration) -> Double {
         (duration.seconds * 10).rounded() / 10
+    }
+}
+
+extension Daemon {
+    /// The state of the daemon, added up over the loops.
+    func status() async -> DaemonStatus {
+        let figures = await workers.figures()
+        let collector = StatusCollector(
+            figures: figures,
+            tokenRequests: assembly?.tokenRequests
+        )
+        return DaemonStatus(
+            uptimeS: DaemonStatus.tenths(started.duration(to: .now)),
+            state: state.word,
+            listen: addresses.map(\.description),
+            workers: loops.count,
+            connections: figures.connections,
+            connectionsRefused: shared.connectionCount.refused,
+            logLinesDropped: assembly?.logs.droppedLines ?? 0,
+            configuration: DaemonStatus.Configuration(inForce),
+            process: await collector.process(startedAt: startedAt),
+            unclaimed: figures.unclaimed.statuses,
+            store: assembly?.oauthClients.state.standing.map(DaemonStatus.Store.init),
+            identities: await collector.identities(channels.channels),
+            channels: await collector.channels(channels.channels)
+        )
     }
 }

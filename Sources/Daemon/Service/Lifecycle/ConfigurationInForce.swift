@@ -5,7 +5,7 @@ import NetproxyConfig
 /// Times are seconds since 1970.
 struct ConfigurationInForce: Sendable {
     /// The configuration that the process started with: keys that only a start reads keep its values.
-    let initial: ProxyConfiguration
+    package let initial: ProxyConfiguration
     /// The last one that was loaded.
     private(set) var current: ProxyConfiguration
     private(set) var loadedAt: Double
@@ -29,16 +29,6 @@ struct ConfigurationInForce: Sendable {
     /// Notes that a reload was refused.
     mutating func refuse(_ reasons: [String], at now: Double) {
         refusal = (now, reasons)
-    }
-
-    /// The member of `/status`.
-    var status: DaemonStatus.Configuration {
-        DaemonStatus.Configuration(
-            file: current.file,
-            loadedS: loadedAt,
-            refusedS: refusal?.at,
-            refusal: refusal?.reasons
-        )
     }
 }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyRequestLog

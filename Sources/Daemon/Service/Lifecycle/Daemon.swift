@@ -1,6 +1,8 @@
 import FoundationEssentials
+import NetproxyChannels
 package import NetproxyConfig
 package import NetproxyEventIO
+import NetproxyPath
 import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
@@ -10,9 +12,9 @@ import OAuth
 package actor Daemon {
     let setup: DaemonSetup
     var inForce: ConfigurationInForce
-    private let started = ContinuousClock.now
-    private let startedAt = Date().timeIntervalSince1970
-    private var shared: Worker.Shared
+    let started = ContinuousClock.now
+    let startedAt = Date().timeIntervalSince1970
+    private(set) var shared: Worker.Shared
     private(set) var state = DaemonState.created
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
 
@@ -23,7 +25,7 @@ package actor Daemon {
     private(set) var channels = ChannelSet()
     private(set) var workers = WorkerPool.empty
     var listeners: ListenerSet
-    private var admin: [AdminServer] = []
+    private var admin: [AdminSocket] = []
     private var watchdog: Watchdog?
 
     /// The last reload, which the next one waits for.
@@ -96,7 +98,7 @@ package actor Daemon {
         try Task.checkCancellation()
         try await serve(try listeners.open(configuration.listenPlaces))
         for address in configuration.admin {
-            admin += try await AdminServer.open(address, on: loops[0], daemon: self)
+            admin += try await setup.openAdmin(address, loops[0], self)
         }
         renewSecrets(after: secretLifetime)
         if state.isStarting { state = .serving }
@@ -126,7 +128,7 @@ package actor Daemon {
     }
 
     /// The number of channels, with its noun.
-    var channelCount: String { DaemonStatus.count(channels.channels.count, "channel") }
+    var channelCount: String { Wording.count(channels.channels.count, "channel") }
 
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
     package var addresses: [SocketAddress] { listeners.addresses }
@@ -145,7 +147,7 @@ package actor Daemon {
     func tablePlan(_ assembly: ChannelAssembly) -> ChannelTablePlan {
         let configuration = inForce.current
         return ChannelTablePlan(
-            channels.channels,
+            channels.channels.map(\.rules),
             forwarding: ForwardProxy.Settings(
                 unmatched: configuration.unmatched,
                 connect: configuration.connect,
@@ -157,7 +159,7 @@ package actor Daemon {
     }
 
     /// Puts channels in force, and has the token managers that are new look into the store.
-    func replaceChannels(with next: [ChannelShared]) async {
+    func replaceChannels(with next: [ChannelRecord]) async {
         let (set, managers) = await channels.replaced(with: next)
         // Not before: the admin socket leads to these, and a token that is asked for in between would
         // be bought with the older refresh token that is stored.
@@ -202,7 +204,7 @@ package actor Daemon {
             switch state.stopAction {
             case .cancelStart: setup.report("stopping before everything has started")
             case .drain:
-                let drain = DaemonStatus.time(inForce.current.drain.seconds)
+                let drain = Wording.time(inForce.current.drain.seconds)
                 setup.report(
                     "stopping: waiting up to \(drain) for running requests; "
                         + "Ctrl-C or another signal stops now"
@@ -312,30 +314,6 @@ package actor Daemon {
 
     // MARK: - Looking
 
-    /// The state of the daemon, added up over the loops.
-    func status() async -> DaemonStatus {
-        let figures = await workers.figures()
-        let collector = StatusCollector(
-            figures: figures,
-            tokenRequests: assembly?.tokenRequests
-        )
-        return DaemonStatus(
-            uptimeS: DaemonStatus.tenths(started.duration(to: .now)),
-            state: state.word,
-            listen: addresses.map(\.description),
-            workers: loops.count,
-            connections: figures.connections,
-            connectionsRefused: shared.connectionCount.refused,
-            logLinesDropped: assembly?.logs.droppedLines ?? 0,
-            configuration: inForce.status,
-            process: await collector.process(startedAt: startedAt),
-            unclaimed: figures.unclaimed.statuses,
-            store: assembly?.oauthClients.state.standing.map(DaemonStatus.Store.init),
-            identities: await collector.identities(channels.channels),
-            channels: await collector.channels(channels.channels)
-        )
-    }
-
     /// Why the daemon should get no traffic; empty while it should.
     var reasonsNotReady: [String] {
         if state.isEnding { return ["draining"] }
@@ -346,22 +324,6 @@ package actor Daemon {
     /// Writes a line into the daemon's own log.
     func record(_ event: EventRecord) {
         assembly?.ownLog.write(event)
-    }
-
-    /// Lends a key to a program; without names, for all channels.
-    ///
-    /// - Returns: the lease, or why the request is refused.
-    func lend(
-        to names: [String],
-        as identity: String?,
-        _ peer: SocketPeer,
-        over reach: AdminReach
-    ) -> Result<ClientLeaseBody, AdminRefusal> {
-        guard let keys = assembly?.clientKeys, !state.isEnding else {
-            return .failure(AdminRefusal(status: 503, detail: "draining"))
-        }
-        return KeyLending(keys: keys, channels: channels, listeners: listeners)
-            .lend(to: names, as: identity, peer, over: reach)
     }
 }
 

@@ -1,5 +1,7 @@
+package import NetproxyChannels
 package import NetproxyConfig
 package import NetproxyEventIO
+package import NetproxyPath
 package import OriginTransport
 
 /// What a daemon gets from the program that it runs in, and keeps until it stops.
@@ -20,14 +22,27 @@ package struct DaemonSetup: Sendable {
     package let report: OperatorReport
     /// Reads the configuration again, for a reload.
     package let readConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+    /// Opens the admin interface at an address; `localhost` may be two sockets.
+    let openAdmin:
+        @Sendable (_ address: AdminAddress, _ loop: EventLoop, Daemon) async throws -> [AdminSocket]
 
     /// Makes a setup with defaults for everything else.
-    package init(
+    init(
         report: @escaping OperatorReport,
         readConfiguration:
-            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>,
+        openAdmin:
+            @escaping @Sendable (AdminAddress, EventLoop, Daemon) async throws -> [AdminSocket]
     ) {
         self.report = report
         self.readConfiguration = readConfiguration
+        self.openAdmin = openAdmin
     }
+}
+
+/// A socket of the admin interface.
+struct AdminSocket: Sendable {
+    let address: SocketAddress
+    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
+    let close: @Sendable () async -> Void
 }

@@ -1,8 +1,9 @@
 import NetproxyBytes
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetworkCore
+import NetproxyPath
+package import NetworkCore
 
 /// A small HTTP server on a loop, strict like the data listeners: the admin socket, the
 /// demo's upstream and the page that a sign-in comes back to are made of it.
@@ -10,26 +11,28 @@ import NetworkCore
 /// Request bodies are read whole, up to a limit, but not before their heads were judged.
 ///
 /// Not `Sendable`: it never leaves its loop.
-final class LocalServer {
+package final class LocalServer {
     /// A request, with its body.
-    struct Call: Sendable {
-        let method: HTTPMethod
+    package struct Call: Sendable {
+        package let method: HTTPMethod
         let target: RequestTarget
-        let headers: HTTPHeaders
-        let host: Authority?
+        package let headers: HTTPHeaders
+        package let host: Authority?
         let peer: SocketPeer
-        let body: ByteSlice
+        package let body: ByteSlice
 
         /// The path, without the query.
-        var path: String { target.pathAndQuery.map { String(TargetPath($0).path) } ?? "" }
+        package var path: String { target.pathAndQuery.map { String(TargetPath($0).path) } ?? "" }
         /// The query, without the question mark.
-        var query: String? { target.pathAndQuery.flatMap { TargetPath($0).query }.map(String.init) }
+        package var query: String? {
+            target.pathAndQuery.flatMap { TargetPath($0).query }.map(String.init)
+        }
     }
 
-    typealias Answer = @Sendable (Call) async -> Response
+    package typealias Answer = @Sendable (Call) async -> Response
 
     /// How much a peer may ask for.
-    struct Rules: Sendable {
+    package struct Rules: Sendable {
         /// The largest request body it reads, in bytes.
         var bodyLimit = 16 << 20
         /// How many connections there may be; beyond that the one that has been idle longest is closed.
@@ -61,7 +64,7 @@ final class LocalServer {
     private var guests: [ObjectIdentifier: Guest] = [:]
     private var onDrained: (() -> Void)?
 
-    init(
+    package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
         rules: Rules = Rules(),
@@ -215,7 +218,7 @@ final class LocalServer {
     }
 
     /// Accepts no more and ends all open connections.
-    func close() {
+    package func close() {
         listener?.close()
         listener = nil
         for guest in guests.values { guest.connection.socket.abort() }
@@ -224,7 +227,7 @@ final class LocalServer {
 
 extension LoopBound {
     /// Returns the value of a result that was made on the loop, or throws its error.
-    func unwrapped<Success>() async throws -> LoopBound<Success>
+    package func unwrapped<Success>() async throws -> LoopBound<Success>
     where Value == Result<Success, any Error> {
         try await withCheckedThrowingContinuation { continuation in
             loop.submit {

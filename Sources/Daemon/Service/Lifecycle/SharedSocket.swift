@@ -1,5 +1,5 @@
 import NetproxyConfig
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxySystem
 
 /// A socket that is served, and the channel that it belongs to.
@@ -32,14 +32,14 @@ struct ListenPlace: Sendable, Hashable {
 }
 
 /// A listening socket from which every loop accepts.
-final class SharedSocket: Sendable {
-    let socket: ListeningSocket
+package final class SharedSocket: Sendable {
+    package let socket: ListeningSocket
 
-    init(_ socket: consuming ListeningSocket) {
+    package init(_ socket: consuming ListeningSocket) {
         self.socket = socket
     }
 
-    var address: SocketAddress { socket.address }
+    package var address: SocketAddress { socket.address }
 
     /// Opens an address of the configuration.
     ///
@@ -101,7 +101,7 @@ final class SharedSocket: Sendable {
 
 extension ListenAddress {
     /// The address to bind; `nil` for a socket of systemd's, and for a host that is not an address.
-    var socketAddress: SocketAddress? {
+    package var socketAddress: SocketAddress? {
         switch self {
         case .tcp(let endpoint):
             let isName = endpoint.host.lowercased() == "localhost"

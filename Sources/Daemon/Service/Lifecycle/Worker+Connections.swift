@@ -1,6 +1,7 @@
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore

@@ -1,8 +1,10 @@
+import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
+import NetproxyPath
 import NetproxyRequestLog
 import NetworkCore
 
@@ -159,12 +161,12 @@ final class Worker {
     }
 
     /// Makes the channels that are new, for the next `install`.
-    func prepare(_ channels: ArraySlice<ChannelShared>, loops: Int) {
-        let present = Set(table.channels.map { ObjectIdentifier($0.shared) })
+    func prepare(_ channels: ArraySlice<ChannelRules>, loops: Int) {
+        let present = Set(table.channels.map { ObjectIdentifier($0.rules) })
         let tallies = Dictionary(uniqueKeysWithValues: table.channels.map { ($0.name, $0.tally) })
-        for shared in channels where !present.contains(ObjectIdentifier(shared)) {
-            let tally = tallies[shared.name] ?? ChannelTally()
-            prepared.append(Channel(shared, on: loop, loops: loops, tally: tally))
+        for rules in channels where !present.contains(ObjectIdentifier(rules)) {
+            let tally = tallies[rules.name] ?? ChannelTally()
+            prepared.append(Channel(rules, on: loop, loops: loops, tally: tally))
         }
     }
 

@@ -1,4 +1,5 @@
 import NetproxyEventIO
+import NetproxyPath
 import NetproxyRequestLog
 
 /// The workers of the daemon, one on each event loop.
@@ -6,7 +7,7 @@ struct WorkerPool: Sendable {
     let workers: [LoopBound<Worker>]
 
     /// The pool before the start and after the end.
-    static let empty = WorkerPool(workers: [])
+    package static let empty = WorkerPool(workers: [])
 
     private init(workers: [LoopBound<Worker>]) {
         self.workers = workers
@@ -186,7 +187,7 @@ struct WorkerFigures: Sendable {
     /// What no channel claimed.
     private(set) var unclaimed = ChannelCounters()
     private(set) var counters: [String: ChannelCounters] = [:]
-    private(set) var pools: [String: DaemonStatus.Pool] = [:]
+    private(set) var pools: [String: PoolCounts] = [:]
     private(set) var nanosecondsPolled: UInt64 = 0
 
     init() {}

@@ -1,5 +1,5 @@
 import NetproxyBytes
-import NetproxyEventIO
+package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTP2
 import NetproxyHTTPMessage
@@ -10,7 +10,7 @@ import OriginTransport
 /// A connection from an app that speaks HTTP/2 (RFC 9113), and its streams.
 ///
 /// Not `Sendable`: it never leaves its loop.
-final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
+package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     let loop: EventLoop
     let peer: SocketPeer
     let bounds: DownstreamConnection.Bounds
@@ -41,7 +41,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private static let farewell = Duration.seconds(1)
 
     /// Takes a connection over whose first bytes are the preface.
-    init(
+    package init(
         _ connection: DownstreamConnection,
         serve: @escaping (AppStream) -> Void
     ) {
@@ -64,7 +64,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     }
 
     /// Serves the connection; returns when it is closed and its exchanges are over.
-    func run() async {
+    package func run() async {
         rest()
         wire.start()
         if shutdown != .none { farewell() }
@@ -85,7 +85,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     }
 
     /// Ends the exchange of a stream whose task is done.
-    func ended(_ stream: AppStream) {
+    package func ended(_ stream: AppStream) {
         stream.finish()
         working -= 1
         if working == 0, !hasEnded {
@@ -104,7 +104,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         loop.schedule(self, at: idleDeadline)
     }
 
-    override func fire() {
+    package override func fire() {
         guard !isLast else {
             if working == 0 { wire.close() }
             return
@@ -210,7 +210,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     // MARK: - The end
 
     /// Ends the connection after its exchanges, and after requests that are on their way.
-    func drain() {
+    package func drain() {
         guard shutdown == .none else { return }
         shutdown = .draining
         farewell()
@@ -224,12 +224,12 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     }
 
     /// Ends the connection now; apps whose response has not begun are told why.
-    func cut() {
+    package func cut() {
         shutdown = .cut
         for stream in streams.all { stream.cut() }
         if working == 0 { wire.close() }
     }
 
     /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
-    var deadlineToSpare: UInt64? { working == 0 && shutdown == .none ? idleDeadline : nil }
+    package var deadlineToSpare: UInt64? { working == 0 && shutdown == .none ? idleDeadline : nil }
 }

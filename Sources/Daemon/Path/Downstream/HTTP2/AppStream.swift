@@ -1,24 +1,24 @@
 import NetproxyBytes
-import NetproxyEventIO
-import NetproxyHTTP1
+package import NetproxyEventIO
+package import NetproxyHTTP1
 import NetproxyHTTP2
-import NetproxyHTTPMessage
+package import NetproxyHTTPMessage
 import NetproxyLiveObjects
-import NetworkCore
+package import NetworkCore
 import OriginTransport
 
 /// One request of an app that speaks HTTP/2, and the way back to it.
 ///
 /// Not `Sendable`: it never leaves its loop.
-final class AppStream: TimerEntry, AppSide {
+package final class AppStream: TimerEntry, AppSide {
     let id: Int32
-    let session: AppSession
-    var request: CurrentRequest
-    var listener: DownstreamConnection.Source { session.listener }
-    let peer: SocketPeer
+    package let session: AppSession
+    package var request: CurrentRequest
+    package var listener: DownstreamConnection.Source { session.listener }
+    package let peer: SocketPeer
     /// Serves the exchange, and holds this stream: `finish()` ends both.
-    var service: DownstreamConnection.Service?
-    var interim: InterimWriter? { service?.interim }
+    package var service: DownstreamConnection.Service?
+    package var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
     /// What was understood of a head that was refused.
     private let line: RequestHead?
@@ -95,7 +95,7 @@ final class AppStream: TimerEntry, AppSide {
     }
 
     /// Why it is refused, where its head is.
-    var refusal: NetworkError? { head == nil ? fault.map { NetworkError($0) } : nil }
+    package var refusal: NetworkError? { head == nil ? fault.map { NetworkError($0) } : nil }
 
     // MARK: - What the session reports
 
@@ -165,7 +165,7 @@ final class AppStream: TimerEntry, AppSide {
 
     private func resumeWriter() { writer.take()?.resume() }
 
-    override func fire() {
+    package override func fire() {
         isOverdue = true
         resumeReader()
         resumeWriter()
@@ -173,18 +173,18 @@ final class AppStream: TimerEntry, AppSide {
 
     // MARK: - The request
 
-    var localAddress: SocketAddress? { session.localAddress }
-    var shutdown: DownstreamState.Shutdown { session.shutdown }
-    var connection: DownstreamConnection? { nil }
-    var version: HTTPVersion { .http2 }
+    package var localAddress: SocketAddress? { session.localAddress }
+    package var shutdown: DownstreamState.Shutdown { session.shutdown }
+    package var connection: DownstreamConnection? { nil }
+    package var version: HTTPVersion { .http2 }
 
-    func takeHead() -> RequestHead { head.take() ?? unreadHead }
+    package func takeHead() -> RequestHead { head.take() ?? unreadHead }
 
-    var unreadHead: RequestHead { line ?? .refused(.get, path: "/") }
+    package var unreadHead: RequestHead { line ?? .refused(.get, path: "/") }
 
-    var requestLine: RequestHead? { line }
+    package var requestLine: RequestHead? { line }
 
-    func requestBody(_ framing: BodyFraming) -> HTTPBody {
+    package func requestBody(_ framing: BodyFraming) -> HTTPBody {
         if isComplete, let whole { return whole }
         switch framing {
         case .none, .untilClose, .length(0): return .empty
@@ -217,7 +217,7 @@ final class AppStream: TimerEntry, AppSide {
     /// The longest content that is copied, so that it does not hold what came with it.
     private static let copiedLength = 1024
 
-    func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
+    package func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
         guard !request.owesContinue, case .stream = body, !isConversation else {
             return body
         }
@@ -295,13 +295,13 @@ final class AppStream: TimerEntry, AppSide {
 
     // MARK: - The response
 
-    var isWritingInterim: Bool { false }
+    package var isWritingInterim: Bool { false }
     /// The connection goes on whatever becomes of a stream.
-    var persists: Bool { true }
+    package var persists: Bool { true }
 
-    func interimWritten() async {}
+    package func interimWritten() async {}
 
-    func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders) async throws {
+    package func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders) async throws {
         guard !hasBegunResponse, !isClosed else { return }
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
@@ -309,7 +309,7 @@ final class AppStream: TimerEntry, AppSide {
         session.sendInterim(output, on: id)
     }
 
-    func beginResponse(
+    package func beginResponse(
         _ message: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence
@@ -336,7 +336,7 @@ final class AppStream: TimerEntry, AppSide {
         return WrittenResponse(.body, isHeadOut: true)
     }
 
-    func finishResponse() async -> WrittenResponse {
+    package func finishResponse() async -> WrittenResponse {
         guard let pending = pending.take() else { return WrittenResponse(.done, isHeadOut: true) }
         var written = WrittenResponse(.body, isHeadOut: true)
         do {
@@ -394,9 +394,9 @@ final class AppStream: TimerEntry, AppSide {
         if !isComplete { session.stopUpload(on: self, isMalformed: fault != nil) }
     }
 
-    func closeAfterLingering() async {}
+    package func closeAfterLingering() async {}
 
-    func reset() {
+    package func reset() {
         session.reset(id, hasBegunResponse ? .internalError : .cancel)
     }
 }

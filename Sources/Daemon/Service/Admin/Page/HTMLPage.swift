@@ -1,12 +1,12 @@
 import NetproxyBytes
-import NetproxyHTTPMessage
-import NetworkCore
+package import NetproxyHTTPMessage
+package import NetworkCore
 
 /// A page of netproxy: one document without external resources.
 ///
 /// Its Content-Security-Policy allows only the page's own styles and scripts, by a nonce that is new in
 /// every response. Data is inserted as text.
-struct HTMLPage {
+package struct HTMLPage {
     /// The document, with `nonceMark` for the nonce of a response.
     private let document: String
 
@@ -18,7 +18,7 @@ struct HTMLPage {
     /// - Parameters:
     ///   - document: HTML in which each link stands on a line of its own, as in `page.html`.
     ///   - files: the contents of the linked files by name.
-    init(document: String, embedding files: [String: [UInt8]]) {
+    package init(document: String, embedding files: [String: [UInt8]]) {
         var document = document
         for (name, bytes) in files {
             let text = String(decoding: bytes, as: UTF8.self)
@@ -40,7 +40,7 @@ struct HTMLPage {
     ///   - title: the title of the window, as text.
     ///   - style: CSS in addition to the style of all pages.
     ///   - body: HTML.
-    init(title: String, style: String, body: String) {
+    package init(title: String, style: String, body: String) {
         self.init(
             document: """
                 <!DOCTYPE html>
@@ -66,7 +66,7 @@ struct HTMLPage {
     }
 
     /// The response with this page and a nonce of its own; each mark in `texts` is replaced by its escaped text.
-    func response(status: HTTPStatus, filling texts: [String: String] = [:]) -> Response {
+    package func response(status: HTTPStatus, filling texts: [String: String] = [:]) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
             .joined()
         let scripts =
@@ -92,9 +92,9 @@ struct HTMLPage {
 }
 
 /// Text between the tags of a page.
-enum HTMLText {
+package enum HTMLText {
     /// Returns the text with the characters of markup escaped; not for values of attributes.
-    static func of(_ text: String) -> String {
+    package static func of(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 }

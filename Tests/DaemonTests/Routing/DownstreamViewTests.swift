@@ -2,10 +2,10 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import Testing
 
-@testable import NetproxyService
+@testable import NetproxyPath
 
 /// What an upstream says of itself, as the app would say it.
-@Suite struct AppViewTests {
+@Suite struct DownstreamViewTests {
     private func names(_ keys: String) throws -> UpstreamNames {
         let text = "channels: { a: { \(keys) } }"
         let configuration = try ConfigurationLoader.load(
@@ -23,9 +23,9 @@ import Testing
         app: String = "/orders/a/b",
         asked: String = "/v1/a/b",
         authority: String = "127.0.0.1:8080"
-    ) throws -> AppView.Lead {
+    ) throws -> DownstreamView.Lead {
         let view = try #require(
-            AppView(
+            DownstreamView(
                 try names(upstream),
                 answering: nil,
                 authority: Authority(authority),
@@ -51,11 +51,11 @@ import Testing
             ("https://evil.example/v1/new", .elsewhere),
             ("https://api.example@evil.example/v1/new", .elsewhere),
             ("https://api.example.evil.example/v1", .elsewhere), ("http:/v1/x", .elsewhere),
-        ] as [(String, AppView.Lead)]
+        ] as [(String, DownstreamView.Lead)]
     )
     func `a reference is translated where it is the upstream's own`(
         reference: String,
-        lead: AppView.Lead
+        lead: DownstreamView.Lead
     ) throws {
         #expect(try self.lead(reference) == lead)
     }
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `for a client of a proxy only the scheme changes`() throws {
-        func lead(_ reference: String) throws -> AppView.Lead {
+        func lead(_ reference: String) throws -> DownstreamView.Lead {
             try self.lead(reference, app: "/v1/a/b", authority: "api.example")
         }
         #expect(try lead("https://api.example/v1/x") == .upstream("http://api.example/v1/x"))
@@ -82,20 +82,20 @@ import Testing
     }
 
     @Test func `the name that the upstream gets in Host is its own`() throws {
-        func lead(_ reference: String, _ host: String) throws -> AppView.Lead {
+        func lead(_ reference: String, _ host: String) throws -> DownstreamView.Lead {
             try self.lead(
                 reference,
                 upstream: "upstream: 'https://10.0.0.1:8443/v1', host: \(host)"
             )
         }
-        let mapped = AppView.Lead.upstream("http://127.0.0.1:8080/orders/x")
+        let mapped = DownstreamView.Lead.upstream("http://127.0.0.1:8080/orders/x")
         #expect(try lead("https://api.internal/v1/x", "api.internal") == mapped)
         #expect(try lead("https://api.internal/v1/x", "upstream") == .elsewhere)
         #expect(try lead("http://127.0.0.1:8080/v1/x", "app") == mapped)
     }
 
     @Test func `a credential in the path is translated with it`() throws {
-        func lead(_ reference: String, app: String) throws -> AppView.Lead {
+        func lead(_ reference: String, app: String) throws -> DownstreamView.Lead {
             try self.lead(
                 reference,
                 upstream:

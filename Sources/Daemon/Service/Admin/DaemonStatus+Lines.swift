@@ -1,19 +1,22 @@
+import NetproxyChannels
+import NetproxyPath
+
 extension DaemonStatus {
     /// The lines that `netproxy status` prints.
     package var lines: [String] {
         // A draining daemon listens nowhere.
         let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
-            "\(state)\(places)\(state == "serving" ? "" : ", up") for \(DaemonStatus.time(uptimeS))",
-            DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
+            "\(state)\(places)\(state == "serving" ? "" : ", up") for \(Wording.time(uptimeS))",
+            Wording.count(connections, "connection"), Wording.count(workers, "worker"),
         ]
         if let refused = connectionsRefused, refused > 0 {
             head.append(
-                "\(DaemonStatus.count(refused, "connection")) rejected (limits.connections)"
+                "\(Wording.count(refused, "connection")) rejected (limits.connections)"
             )
         }
         if logLinesDropped > 0 {
-            head.append("\(DaemonStatus.count(logLinesDropped, "log line")) dropped")
+            head.append("\(Wording.count(logLinesDropped, "log line")) dropped")
         }
         return [head.joined(separator: ", ")] + refusalLines + (store?.lines ?? [])
             + (identities ?? []).flatMap(\.lines) + channels.flatMap(\.lines)
@@ -27,40 +30,20 @@ extension DaemonStatus {
         let now = process.startS + uptimeS
         let (age, since) = (now - configuration.loadedS, now - refused)
         let line =
-            "the configuration of \(DaemonStatus.time(age)) ago is in force; a reload "
-            + "\(DaemonStatus.time(since)) ago was refused:"
+            "the configuration of \(Wording.time(age)) ago is in force; a reload "
+            + "\(Wording.time(since)) ago was refused:"
         return [line] + (configuration.refusal ?? []).map { "  \($0)" }
     }
 
     private var unclaimedLines: [String] {
         guard let unclaimed, !unclaimed.isEmpty else { return [] }
-        let total = DaemonStatus.count(unclaimed.values.reduce(0, +), "request")
+        let total = Wording.count(unclaimed.values.reduce(0, +), "request")
         return ["without a channel", "  traffic  \(total) (\(DaemonStatus.classes(unclaimed)))"]
     }
 
     /// How many of each class: `2xx 4, 5xx 1`.
     fileprivate static func classes(_ statuses: [String: Int]) -> String {
         statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-    }
-
-    /// Seconds in two units at most: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
-    static func time(_ seconds: Double) -> String {
-        let whole = Int(max(0, seconds).rounded())
-        switch whole {
-        case ..<60: return "\(whole) s"
-        case ..<3600: return pair(whole / 60, "min", whole % 60, "s")
-        case ..<86_400: return pair(whole / 3600, "h", whole / 60 % 60, "min")
-        default: return pair(whole / 86_400, "d", whole / 3600 % 24, "h")
-        }
-    }
-
-    private static func pair(_ large: Int, _ unit: String, _ rest: Int, _ small: String) -> String {
-        rest == 0 ? "\(large) \(unit)" : "\(large) \(unit) \(rest) \(small)"
-    }
-
-    /// A number and its noun: `1 channel`, `2 channels`.
-    package static func count(_ number: Int, _ noun: String) -> String {
-        "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }
 
@@ -76,9 +59,9 @@ extension DaemonStatus.ChannelStatus {
         let upstreams = [upstream] + (furtherUpstreams ?? [])
         var lines = ["\(name) → \(upstreams.joined(separator: ", then "))"]
         var counts = [
-            DaemonStatus.count(requests, "request")
+            Wording.count(requests, "request")
                 + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),
-            DaemonStatus.count(errors, "netproxy error")
+            Wording.count(errors, "netproxy error")
                 + (errorsByWord.map { " (\(DaemonStatus.classes($0)))" } ?? ""),
         ]
         counts.append("\(retries) \(retries == 1 ? "retry" : "retries")")
@@ -90,7 +73,7 @@ extension DaemonStatus.ChannelStatus {
         lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
         if let identities {
             let names = identities.map { name in
-                resting?[name].map { "\(name) (left alone for \(DaemonStatus.time($0)))" } ?? name
+                resting?[name].map { "\(name) (left alone for \(Wording.time($0)))" } ?? name
             }
             lines.append("  identity \(names.joined(separator: ", then "))")
             return lines
@@ -132,14 +115,14 @@ extension DaemonStatus.Token {
     package func summary(of channel: String) -> String {
         var parts = [state]
         if let generation { parts.append("generation \(generation)") }
-        if let ageS { parts.append("\(DaemonStatus.time(ageS)) old") }
+        if let ageS { parts.append("\(Wording.time(ageS)) old") }
         if let expiresInS {
             parts.append(
-                expiresInS > 0 ? "expires in \(DaemonStatus.time(expiresInS))" : "expired"
+                expiresInS > 0 ? "expires in \(Wording.time(expiresInS))" : "expired"
             )
         }
         if let refreshExpiresInS, state != "dead" {
-            parts.append("sign-in ends in \(DaemonStatus.time(refreshExpiresInS))")
+            parts.append("sign-in ends in \(Wording.time(refreshExpiresInS))")
         }
         if let scope, !scope.isEmpty { parts.append("scope \(scope)") }
         if let issuer {
@@ -148,10 +131,10 @@ extension DaemonStatus.Token {
             parts.append("from \(issuer)\(what)\(who)")
         }
         if let waiters, waiters > 0 {
-            parts.append("\(DaemonStatus.count(waiters, "request")) waiting")
+            parts.append("\(Wording.count(waiters, "request")) waiting")
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
-        if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
+        if let nextAttemptS { parts.append("next attempt in \(Wording.time(nextAttemptS))") }
         if let otherResource {
             let signIn = advice ?? "netproxy login \(channel)"
             parts.append("the stored sign-in is for another resource, \(otherResource): \(signIn)")

@@ -1,0 +1,94 @@
+package import NetproxyConfig
+import NetproxyEventIO
+import NetproxyHTTPMessage
+package import NetproxyPath
+package import NetproxyRequestLog
+import NetworkCore
+import OriginTransport
+
+/// A channel with what it was made of, which a reload compares.
+package struct ChannelRecord: Sendable {
+    /// The secrets and files that it was made of.
+    package let inputs: ChannelInputs
+    /// Its credentials, in the order in which they are used.
+    package let accounts: [ChannelAccount]
+    /// What its requests are measured by.
+    package let rules: ChannelRules
+
+    package var configuration: ChannelConfiguration { rules.configuration }
+    package var name: String { rules.name }
+
+    /// Makes a channel.
+    ///
+    /// - Parameters:
+    ///   - configuration: its configuration.
+    ///   - inputs: the secrets and files that the configuration names.
+    ///   - accounts: what supplies its credentials.
+    ///   - gate: decides which requests may pass, and counts them.
+    ///   - log: gets a line for each exchange.
+    ///   - spillDirectory: has the bodies that are kept on disk.
+    /// - Throws: an error that names the channel and what of it cannot be used.
+    package init(
+        _ configuration: ChannelConfiguration,
+        _ inputs: ChannelInputs,
+        accounts: [ChannelAccount],
+        gate: (access: AccessPolicy, limiter: RateLimiter?),
+        log: ChannelLog,
+        spillDirectory: String
+    ) throws {
+        self.inputs = inputs
+        self.accounts = accounts
+        let samples =
+            configuration.stub == nil
+            ? nil : try SampleTransport(configuration, files: inputs.files)
+        guard
+            let origin = configuration.upstreams.first?.origin
+                ?? (samples == nil ? nil : SampleTransport.origin)
+        else {
+            throw IOError.system("channel \(configuration.name) has no upstream")
+        }
+        let tls =
+            samples == nil && configuration.upstreams.contains { $0.origin.scheme == .https }
+            ? try TLSContext(configuration.tls.options) : nil
+        let proxy = try configuration.proxy.map { settings throws(IOError) in
+            let password = settings.login.flatMap { inputs.secrets[$0.password] }
+            return try ParentProxy(settings, password, for: "channel \(configuration.name): proxy")
+        }
+        let secretFields = try configuration.headers.secretFields(inputs)
+        let stack = InterceptorStack(
+            configuration,
+            secretFields: secretFields,
+            accounts: accounts,
+            origin: origin,
+            spillDirectory: spillDirectory
+        )
+        var parts = ChannelRules.Parts(origin: origin, access: gate.access, log: log, stack: stack)
+        parts.limiter = gate.limiter
+        parts.clients = accounts.map(\.clients)
+        parts.secrets = secretFields.map { Secret($0.value) }
+        (parts.pinned, parts.otherResource) = (inputs.pinned, inputs.otherResource)
+        (parts.tls, parts.proxy, parts.samples) = (tls, proxy, samples)
+        rules = ChannelRules(configuration, parts)
+    }
+}
+
+extension HeaderRules {
+    /// The fields whose values are kept elsewhere.
+    ///
+    /// - Throws: an error that names a field whose value is unfit for one.
+    func secretFields(_ inputs: ChannelInputs) throws(IOError) -> [HTTPField] {
+        var fields: [HTTPField] = []
+        for secret in secrets {
+            guard let name = HTTPFieldName(secret.name), let value = inputs.secrets[secret.value],
+                let field = HTTPField(name, value.reveal())
+            else {
+                throw .system(
+                    "headers.secret.\(secret.name): the value is not valid in a header field, such as "
+                        + "because of leading or trailing spaces"
+                )
+            }
+            fields.append(field)
+        }
+        return fields
+    }
+}

@@ -1,0 +1,100 @@
+package import NetproxyConfig
+package import NetproxyEventIO
+package import NetproxyHTTPMessage
+package import NetworkCore
+package import OAuth
+package import OriginTransport
+
+extension UpstreamOptions {
+    /// How a channel connects, whatever its pool.
+    package init(_ channel: ChannelConfiguration, proxy: ParentProxy?) {
+        self.init()
+        timeSettings = .channel
+        connectTimeout = channel.timeouts.connect
+        responseTimeout = channel.timeouts.response
+        idleTimeout = channel.timeouts.idle
+        serverName = channel.tls.serverName
+        versions =
+            switch channel.versions {
+            case .auto: .automatic
+            case .http1: .http1
+            case .http2: .http2
+            }
+        self.proxy = proxy
+    }
+}
+
+extension UpstreamTLS {
+    /// What the channel demands of its upstream's TLS.
+    package var options: TLSContext.Options {
+        var options = TLSContext.Options()
+        options.authorities = authorities
+        options.addsSystemRoots = systemRoots == .trusted
+        options.requiresTLS13 = minimum == .v1_3
+        options.certificate = clientCertificate?.certificate
+        options.key = clientCertificate?.key
+        options.pins = pins
+        options.enforcesPins = pinMode == .enforce
+        return options
+    }
+}
+
+extension ChannelConfiguration {
+    /// Whether requests get anything from the channel that an app could not send itself: a credential,
+    /// a secret field, or a client certificate.
+    package var hasCredential: Bool {
+        !credentials.isEmpty || !headers.secrets.isEmpty || proxy?.login != nil
+            || tls.clientCertificate != nil
+            || (headers.set + headers.defaults).contains { field in
+                HTTPFieldName(field.name)?.holdsCredential == true
+            }
+    }
+
+    /// The fields that carry credentials of the channel's, which no app may nominate for removal and
+    /// whose values are never shown.
+    package var credentialFields: [HTTPFieldName] {
+        var names = headers.secrets.map(\.name)
+        if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
+            names.append(name)
+        }
+        return names.compactMap { HTTPFieldName($0) }
+    }
+
+    /// Where the credential goes; `nil` without one.
+    package var credentialPlace: CredentialPlace? {
+        switch placement {
+        case .header(let name, let prefix):
+            HTTPFieldName(name).map { .header($0, prefix: prefix) }
+        case .query(let name, let prefix): .query(name, prefix: prefix)
+        case .path(let prefix):
+            // A stub has no upstream, and so no place.
+            PathTemplate(upstreams.first?.basePath ?? "").map { .path(in: $0, prefix: prefix) }
+        case nil: nil
+        }
+    }
+
+    /// The URL that requests begin with: that of the resource.
+    package var endpoint: ServerEndpoint {
+        guard let first = upstreams.first else { return "" }
+        return ServerEndpoint(
+            origin: first.origin,
+            target: first.basePath.isEmpty ? "/" : first.basePath
+        )
+    }
+}
+
+extension CredentialConfiguration {
+    /// What a user does to sign in.
+    ///
+    /// If neither a page nor a device endpoint is known, only the refresh token in the configuration
+    /// can be replaced.
+    package var signIn: String {
+        if case .oauth(let settings) = authentication, settings.refreshToken != nil,
+            settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil
+        {
+            return
+                "put another token in the place that \(owner.key("oauth.refresh_token")) names, then netproxy reload"
+        }
+        return "netproxy login \(name)"
+    }
+}
