@@ -256,13 +256,6 @@ let package = Package(
                 "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
                 "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
                 "NetproxyCryptography",
-            ],
-            embedding: [
-                "Service/Admin/Page/page.html", "Service/Admin/Page/shared.css",
-                "Service/Admin/Page/page.css",
-                "Service/Admin/Page/tools.js", "Service/Admin/Page/channels.js",
-                "Service/Admin/Page/exchanges.js",
-                "Service/Admin/Page/start.js",
             ]
         ),
         // The running daemon: its life, reloads, the admin interface and its page.
