@@ -138,19 +138,24 @@ extension NetworkChannel {
     }
 }
 
+/// Whether a call carries the channel's credential.
+enum CallSigning: Hashable {
+    case signed, unsigned
+}
+
 extension NetworkChannel {
-    /// The order of a call, outermost first.
+    /// Makes the chain of a call.
     ///
     /// - Parameters:
-    ///   - origin: where the endpoint sends to, and the only place where its credential may go.
-    ///   - isSigned: whether the credential is added.
+    ///   - origin: the origin of the request, and the only one that gets the credential.
+    ///   - signing: whether the chain adds the credential.
     ///   - extra: the call's own interceptors.
     ///   - redirects: the call's own policy.
-    ///   - transport: what sends attempts.
+    ///   - transport: the transport at the end of the chain.
     /// - Returns: the chain.
     func chain(
         to origin: Origin,
-        isSigned: Bool,
+        _ signing: CallSigning,
         extra: [any RequestInterceptor],
         redirects: RedirectPolicy? = nil,
         transport: any HTTPTransport
@@ -171,7 +176,7 @@ extension NetworkChannel {
                 clock: clock
             )
         }
-        let signer = isSigned ? authorizer?.timed() : nil
+        let signer = signing == .signed ? authorizer?.timed() : nil
         stack.signing = signer.map {
             InterceptorStack.Signing(by: $0, for: origin, replayLimit: replayLimit)
         }

@@ -64,32 +64,3 @@ extension RequestBuilder {
         self = try parts()(RequestBuilder())
     }
 }
-
-extension NetworkManager {
-    /// Sends a request that was composed, with all the channel does for endpoints.
-    ///
-    /// - Parameters:
-    ///   - builder: the request; its timeout holds where the options name none, and so does what its
-    ///     endpoint says, if it has one.
-    ///   - authorization: whether the request carries the credential; `nil` decides as the
-    ///     options or its endpoint say, and `optional` without one.
-    ///   - options: what this call does differently.
-    /// - Returns: the whole response.
-    /// - Throws: `NetworkError`.
-    public func perform(
-        _ builder: RequestBuilder,
-        authorization: AuthorizationRequirement? = nil,
-        options: CallOptions = CallOptions()
-    ) async throws(NetworkError) -> WholeResponse {
-        var options = options
-        if options.timeout == nil { options.timeout = builder.timeout }
-        if options.validation == nil { options.validation = builder.validation }
-        if options.decoder == nil { options.decoder = builder.decoder }
-        return try await perform(
-            try builder.encoding(as: channel).build(),
-            authorization: authorization ?? options.authorization ?? builder.authorization
-                ?? .optional,
-            options: options
-        )
-    }
-}

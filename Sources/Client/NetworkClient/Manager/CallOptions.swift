@@ -61,7 +61,14 @@ public struct CallOptions: Sendable {
     }
 }
 
-/// How far a transfer is.
+extension CallOptions {
+    /// Returns response content that reports its progress, if the call wants reports.
+    func metered(_ body: HTTPBody) -> HTTPBody {
+        progress.map { MeteredBody.download(body, $0) } ?? body
+    }
+}
+
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Hashable {
     /// Which way the content moves.
     public enum Direction: String, Sendable, Hashable {

@@ -116,13 +116,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     /// The response as it arrives.
     func stream(_ call: NetworkCall) async throws(NetworkError) -> ResponseStream {
-        let (response, exchange) = try await streamed(call)
-        return ResponseStream(
-            response,
-            exchange.context,
-            call.options,
-            decoder: decoder(of: call)
-        )
+        var (response, exchange) = try await streamed(call)
+        response.body = call.options.metered(response.body)
+        return ResponseStream(response, exchange.context, decoder: decoder(of: call))
     }
 
     // MARK: - The path
@@ -265,7 +261,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         var request = call.request
         if isSigned { request.body = request.body.watched }
         do {
-            return try await chain(call, exchange, isSigned: isSigned)
+            return try await chain(call, exchange, isSigned ? .signed : .unsigned)
                 .send(request, context: &exchange.context)
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
@@ -274,7 +270,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             // There is no credential, and the request was not sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
-            return try await chain(call, exchange, isSigned: false)
+            return try await chain(call, exchange, .unsigned)
                 .send(again, context: &exchange.context)
         }
     }
@@ -282,7 +278,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     private func chain(
         _ call: NetworkCall,
         _ exchange: NetworkExchange,
-        isSigned: Bool
+        _ signing: CallSigning
     ) -> RequestChain {
         let progress =
             exchange.sent.map { counting($0, call.options.progress) } ?? call.options.progress
@@ -290,12 +286,12 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
             redirects == nil
         {
-            return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
+            return chains.chain(to: call.request.origin, signing, of: channel)
         }
         let transport = call.transport ?? channel.transport
         return channel.chain(
             to: call.request.origin,
-            isSigned: isSigned,
+            signing,
             extra: call.options.interceptors,
             redirects: redirects,
             transport: progress.map { MeteringTransport(transport, $0) } ?? transport

@@ -109,7 +109,7 @@ extension EventFeed {
 
         private mutating func connect() async throws(NetworkError) {
             let call = try feed.call(after: parser.lastEventID)
-            let (response, exchange) = try await feed.pipeline.streamed(call)
+            let (response, _) = try await feed.pipeline.streamed(call)
             guard response.status != 204 else {
                 response.body.cancel()
                 isOver = true
@@ -126,13 +126,7 @@ extension EventFeed {
             }
             failures = 0
             parser.begin(after: parser.lastEventID, decoder: decoder)
-            let stream = ResponseStream(
-                response,
-                exchange.context,
-                feed.options,
-                decoder: decoder
-            )
-            lines = .events(of: stream.body)
+            lines = .events(of: feed.options.metered(response.body))
         }
     }
 

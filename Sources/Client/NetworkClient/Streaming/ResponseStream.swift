@@ -16,14 +16,13 @@ public struct ResponseStream: Sendable {
     init(
         _ response: Response,
         _ context: RequestContext,
-        _ options: CallOptions,
         decoder: any ContentDecoding
     ) {
         status = response.status
         headers = response.headers
         self.context = context
         self.decoder = decoder
-        body = options.progress.map { MeteredBody.download(response.body, $0) } ?? response.body
+        body = response.body
     }
 
     /// The content in the pieces it arrives in.

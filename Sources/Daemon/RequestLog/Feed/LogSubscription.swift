@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySystem
 import NetworkCore
 import Synchronization
 
@@ -29,7 +30,7 @@ package final class LogSubscription: Sendable {
     }
 
     func wants(_ channel: String?) -> Bool {
-        channels.isEmpty || channels.contains(channel ?? LogDirectory.ownLog)
+        channels.isEmpty || channels.contains(channel ?? LogLabels.ownLog)
     }
 
     /// Buffers a line for the reader, or counts it as lost.

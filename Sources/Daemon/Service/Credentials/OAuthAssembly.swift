@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxySystem
 import NetworkCore
 import OAuth
 import OriginTransport

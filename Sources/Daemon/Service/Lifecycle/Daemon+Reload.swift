@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
 import OAuth
 import Synchronization

@@ -1,4 +1,5 @@
 import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
 
 /// The log lines of the exchanges that all loops remember.

@@ -1,5 +1,3 @@
-import NetproxySystem
-
 /// Work that would keep an event loop waiting, done elsewhere, whatever executor the caller's task prefers.
 ///
 /// It takes a new task: one that prefers a loop runs `@concurrent` functions there, too, and the loop goes
