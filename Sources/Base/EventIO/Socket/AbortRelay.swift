@@ -1,7 +1,7 @@
-/// Where a connection's task waits elsewhere, so that the end of the connection ends the wait.
+/// Ends the wait of a connection's task on another connection when its own connection ends.
 ///
-/// What a cancellation handler around each wait does too, at a tenth of its cost: the task carries
-/// the relay as a task local, and what waits for it leaves itself here. Not `Sendable`.
+/// A cancellation handler around each wait would do the same at ten times the cost: the task carries the
+/// relay as a task local, and registers its wait here. Not `Sendable`.
 package final class AbortRelay {
     /// The relay of the present task's connection.
     ///
@@ -21,7 +21,7 @@ package final class AbortRelay {
     }
 
     private var waiting: StreamSocket?
-    /// What waits on a connection that others share.
+    /// The wait on a shared connection.
     private var sharing: (any Abortable)?
     private var isAborted = false
 
@@ -31,7 +31,7 @@ package final class AbortRelay {
     /// Whether nothing waits through it.
     package var isFree: Bool { waiting == nil && sharing == nil }
 
-    /// Has the end of the connection end the wait for this socket that follows.
+    /// Makes the end of the connection end the next wait for this socket.
     ///
     /// - Throws: `.aborted` when the end has come already.
     package func hold(_ socket: StreamSocket) throws(IOError) {
@@ -42,7 +42,7 @@ package final class AbortRelay {
         waiting = socket
     }
 
-    /// The same for what waits on a shared connection.
+    /// Makes the end of the connection end a wait on a shared connection.
     package func hold(sharing waiter: any Abortable) throws(IOError) {
         guard !isAborted else {
             waiter.abort()

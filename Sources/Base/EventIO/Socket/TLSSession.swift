@@ -1,8 +1,7 @@
 import CNetproxyOpenSSL
 import NetproxyBytes
 
-/// One TLS connection over a `StreamSocket`, driven through our own BIO: it shares what the socket
-/// knows of the kernel's buffers, so that no system call is made to find out.
+/// One TLS connection over a socket, through `SocketBIO`.
 // SAFETY: owned by its socket; the BIO's pointer to the socket dies with the SSL in `deinit`.
 @safe final class TLSSession {
     private let ssl: OpaquePointer
@@ -16,9 +15,9 @@ import NetproxyBytes
         _ context: TLSContext,
         serverName: String,
         protocols: [String],
-        over socket: StreamSocket
+        over socket: NonblockingSocket
     ) throws(IOError) {
-        guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(socketMethod)
+        guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(SocketBIO.method)
         else { throw .system("OpenSSL: \(openSSLError())") }
         unsafe self.ssl = ssl
         self.context = context
@@ -64,7 +63,7 @@ import NetproxyBytes
     }
 
     /// Performs the handshake, and verifies the peer's name and pins.
-    func handshake(_ socket: StreamSocket, until deadline: UInt64) async throws(IOError) {
+    func handshake(_ socket: NonblockingSocket, until deadline: UInt64) async throws(IOError) {
         defer { ERR_clear_error() }
         while true {
             ERR_clear_error()
@@ -79,16 +78,16 @@ import NetproxyBytes
         try checkPins()
     }
 
-    /// What the last call waits for before it can be repeated: `SSL_READING` or `SSL_WRITING`.
+    /// The condition for repeating the last call: `SSL_READING` or `SSL_WRITING`.
     ///
     /// `SSL_get_error` would be wrong with another connection's error in the thread's queue, and
     /// emptying that before each call takes some 800 instructions.
     private var wanted: Int32 { unsafe netproxy_SSL_wanted(ssl) }
 
-    /// Decrypts what is there; returns `nil` if that is not a whole record, 0 at a clean end.
+    /// Decrypts a record; returns `nil` if no whole record is there, 0 at a clean end.
     func read(
         into buffer: ReadBuffer,
-        from socket: StreamSocket
+        from socket: NonblockingSocket
     ) throws(IOError) -> Int? {
         var code: Int32 = 0
         let count = unsafe buffer.withFreeSpace { free in
@@ -103,7 +102,7 @@ import NetproxyBytes
     }
 
     /// Lets TLS process records without content (session tickets), so that the connection is quiet.
-    func probe(_ socket: StreamSocket) {
+    func probe(_ socket: NonblockingSocket) {
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
         if code > 0 {
@@ -113,9 +112,9 @@ import NetproxyBytes
         }
     }
 
-    private func readOutcome(_ code: Int32, _ socket: StreamSocket) throws(IOError) -> Int? {
-        // It may want to write: an answer to a key update waits for the kernel, then reading goes
-        // on.
+    private func readOutcome(_ code: Int32, _ socket: NonblockingSocket) throws(IOError) -> Int? {
+        // OpenSSL may want to write: the response to a key update waits for the kernel, then reading
+        // continues.
         guard wanted == SSL_NOTHING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
         case SSL_ERROR_ZERO_RETURN:
@@ -136,7 +135,7 @@ import NetproxyBytes
         _ output: OutputBuffer,
         _ body: ByteSlice?,
         from offset: Int,
-        to socket: StreamSocket
+        to socket: NonblockingSocket
     ) throws(IOError) -> Int? {
         let code: Int32
         // SAFETY: output and body are kept alive by the caller for the duration of the call.
@@ -185,7 +184,7 @@ import NetproxyBytes
         let reason = openSSLError()
         let isUnknown = reason == "no reason given"
         let words = isUnknown ? "the peer closed the connection during the handshake" : reason
-        // What a server without TLS makes of a handshake, and OpenSSL of its response.
+        // The reasons that OpenSSL gives for the response of a server without TLS.
         let isPlain = ["wrong version number", "packet length too long", "http request"]
             .contains { reason.contains($0) }
         return .tlsProtocol(isUnknown || isPlain ? "\(words); does the server speak TLS?" : words)
@@ -206,94 +205,5 @@ import NetproxyBytes
             return
         }
         throw .tlsCertificate("no certificate in the chain has a pinned key")
-    }
-}
-
-// MARK: - The BIO between OpenSSL and the socket
-
-// SAFETY: made once, never freed, not changed after it is made.
-nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
-    let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "netproxy socket")
-    unsafe BIO_meth_set_read(method, tlsRead)
-    unsafe BIO_meth_set_write(method, tlsWrite)
-    unsafe BIO_meth_set_ctrl(method, tlsControl)
-    return unsafe method
-}()
-
-extension StreamSocket {
-    /// Whether the TLS peer has no pinned key, where that is only reported.
-    package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
-
-    /// The protocol that the TLS peer chose (ALPN, RFC 7301); `nil` if it chose none.
-    package var chosenProtocol: String? { unsafe tls?.chosenProtocol }
-
-    /// Performs a client's handshake; after it the socket reads and writes through TLS.
-    ///
-    /// - Parameters:
-    ///   - context: what is demanded of the peer.
-    ///   - serverName: whom to ask for, and to verify.
-    ///   - protocols: what is offered, the first one preferred (ALPN); nothing if it is empty.
-    ///   - deadline: on the loop's clock.
-    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and what
-    ///   reading throws.
-    package func startTLS(
-        _ context: TLSContext,
-        serverName: String,
-        offering protocols: [String] = [],
-        until deadline: UInt64
-    ) async throws(IOError) {
-        let session = try TLSSession(
-            context,
-            serverName: serverName,
-            protocols: protocols,
-            over: self
-        )
-        let fault = await abortingWhenCancelled {
-            await IOError.thrown { () async throws(IOError) in
-                try await session.handshake(self, until: deadline)
-            }
-        }
-        if let fault { throw fault }
-        unsafe tls = session
-    }
-
-    /// What the system said to the last call for OpenSSL that failed; without an error, the stream ended.
-    fileprivate var lastFault: IOError {
-        let code = unsafe lastFailure
-        return code == 0 ? .closedByPeer : IOError(ofConnection: code)
-    }
-
-    /// Reads for OpenSSL.
-    func receive(
-        _ bytes: UnsafeMutablePointer<CChar>?,
-        _ count: Int,
-        _ bio: OpaquePointer?
-    ) -> Int32 {
-        unsafe netproxy_BIO_clear_retry(bio)
-        guard unsafe readiness.mayBeReadable else {
-            unsafe netproxy_BIO_retry_read(bio)
-            return -1
-        }
-        switch unsafe receive(bytes, count) {
-        case .count(let received): return Int32(clamping: received)
-        case .wouldBlock: unsafe netproxy_BIO_retry_read(bio)
-        case .failure: break
-        }
-        return -1
-    }
-
-    /// Writes for OpenSSL.
-    func transmit(
-        _ bytes: UnsafePointer<CChar>?,
-        _ count: Int,
-        _ bio: OpaquePointer?
-    ) -> Int32 {
-        unsafe netproxy_BIO_clear_retry(bio)
-        switch unsafe recordSend(descriptor.send(bytes, count)) {
-        case .count(let sent): return Int32(clamping: sent)
-        case .wouldBlock: unsafe netproxy_BIO_retry_write(bio)
-        case .failure: break
-        }
-        return -1
     }
 }

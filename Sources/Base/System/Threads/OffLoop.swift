@@ -1,19 +1,18 @@
-/// Work that would keep an event loop waiting, done elsewhere, whatever executor the caller's task prefers.
+/// Runs work that would block an event loop on other threads, whatever executor the caller's task prefers.
 ///
-/// It takes a new task: one that prefers a loop runs `@concurrent` functions there, too, and the loop goes
-/// on with what waits for an actor that such a task has entered. A caller that is cancelled cancels the
-/// work.
+/// The work needs a new task: a task that prefers a loop runs `@concurrent` functions on it, too, and so do
+/// tasks that wait for an actor that such a task has entered. Canceling the caller cancels the work.
 package enum OffLoop {
-    /// Does work that may wait for a disk, on threads that may wait.
+    /// Runs work that may wait for a disk, on threads that may wait.
     ///
-    /// - Throws: what the work throws.
+    /// - Throws: the error of the work.
     package static func run<Success: Sendable, Failure>(
         _ work: @escaping @Sendable () async throws(Failure) -> Success
     ) async throws(Failure) -> Success {
         try await run(on: WaitingThreads.shared, work).get()
     }
 
-    /// Does work that waits for no disk, on the global executor: it goes on where disks hang.
+    /// Runs work that does not wait for a disk, on the global executor: it continues while disks hang.
     package static func compute<Success: Sendable>(
         _ work: @escaping @Sendable () async -> Success
     ) async -> Success {

@@ -5,7 +5,7 @@ import Glibc
 /// Swift's default executor tries to start its first thread for ever, without a word: a service would
 /// neither become ready nor say why.
 package enum ThreadCheck {
-    /// How long the first thread may take, in seconds: a busy machine is not out of threads.
+    /// The maximum time to start the first thread, in seconds: a busy machine is not out of threads.
     private static let patience: UInt32 = 5
 
     /// Ends the process with exit code 1, after a message on standard error, unless `end` is called in

@@ -1,7 +1,7 @@
 import CNetproxySystem
 import Glibc
 
-/// What a thread sleeps on until another thread has something for it.
+/// A signal on which a thread sleeps until another thread has work for it.
 ///
 /// It costs one descriptor, and nothing while no one raises it.
 package final class ThreadSignal: Sendable {

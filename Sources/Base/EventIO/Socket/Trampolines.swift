@@ -46,8 +46,8 @@ let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32
         bytes,
         count in
         guard let context = unsafe BIO_get_data(bio) else { return -1 }
-        let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
-        return unsafe socket.receive(bytes, Int(count), bio)
+        let socket = unsafe Unmanaged<NonblockingSocket>.fromOpaque(context).takeUnretainedValue()
+        return unsafe SocketBIO.read(bytes, Int(count), bio, from: socket)
     }
 
 let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
@@ -55,8 +55,8 @@ let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> I
     bytes,
     count in
     guard let context = unsafe BIO_get_data(bio) else { return -1 }
-    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
-    return unsafe socket.transmit(bytes, Int(count), bio)
+    let socket = unsafe Unmanaged<NonblockingSocket>.fromOpaque(context).takeUnretainedValue()
+    return unsafe SocketBIO.write(bytes, Int(count), bio, to: socket)
 }
 
 let tlsControl: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
