@@ -1,4 +1,4 @@
-/// Which responses count as a success; every other one is thrown as `unacceptable_response`.
+/// The responses that count as a success; every other one is thrown as `unacceptable_response`.
 ///
 /// The default is 2xx with any content type.
 public struct SuccessRule: Sendable {
@@ -36,7 +36,7 @@ public struct SuccessRule: Sendable {
         SuccessRule(statuses: statuses, contentTypes: contentTypes)
     }
 
-    /// Why a response is not a success, as a clause; `nil` if it is one.
+    /// The reason why a response is not a success, as a clause; `nil` if it is one.
     public func objection(to response: Response) -> String? {
         guard statuses.contains(response.status) else {
             return "unexpected status \(response.status)"
@@ -61,7 +61,7 @@ public struct SuccessRule: Sendable {
     }
 }
 
-/// Where a response without content is as good as one with it.
+/// The responses without content that count like those with content.
 ///
 /// Everywhere else a type that needs content throws `undecodable_response`; a type with a value for
 /// no content (`NoContent`, an optional) gets that value here.

@@ -1,18 +1,18 @@
 /// Collects the pieces of `RequestBuilder { … }`, with `if`, `switch` and `for` among them.
 @resultBuilder
 public enum RequestComposer {
-    /// What is to be done to a builder, in order.
+    /// A change of a builder.
     public typealias Step = (RequestBuilder) -> RequestBuilder
 
     /// A piece.
     public static func buildExpression(_ part: some RequestPart) -> Step { part.apply }
 
-    /// All that an endpoint says, in place of what came before.
+    /// All properties of an endpoint; they replace those set before.
     public static func buildExpression(_ endpoint: some Endpoint) -> Step {
         { $0.endpoint(endpoint) }
     }
 
-    /// Where the API lives.
+    /// The base URL of the API.
     public static func buildExpression(_ baseURL: BaseURL) -> Step { { $0.baseURL(baseURL) } }
 
     /// The method.

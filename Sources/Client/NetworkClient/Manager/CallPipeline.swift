@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The path of every call: build, send through the chain, judge, report.
 ///
-/// A value, so that a call goes on when its manager is gone.
+/// A value, so that a call continues when its manager is gone.
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
@@ -167,6 +167,31 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ body:
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
+        var exchange = beginExchange(of: call)
+        report { .started(exchange) }
+        do {
+            try call.request.headers.checkFitness()
+            if let timeout = call.timeout, timeout <= .zero {
+                throw NetworkError.timeout(.total, after: call.timeSetting)
+            }
+            let result = try await runWithinLimit(call, &exchange, body)
+            reportRedirects(exchange)
+            report { .received(exchange) }
+            return (result, exchange)
+        } catch {
+            var error = NetworkError.of(error).asking(call.request)
+            error.response?.decoder = decoder(of: call)
+            exchange.status = error.response?.status
+            exchange.headers = error.response?.headers
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            reportRedirects(exchange)
+            report { .failed(exchange, error) }
+            throw error
+        }
+    }
+
+    /// Starts the record of a call.
+    private func beginExchange(of call: NetworkCall) -> NetworkExchange {
         let started = channel.clock.now
         var context = RequestContext(requestID: CallID.next())
         if let setting = call.timeSetting, let timeout = call.timeout {
@@ -181,43 +206,32 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             started: started
         )
         if call.request.body.isStream, isListenedTo { exchange.sent = ByteCount() }
-        report { .started(exchange) }
-        do {
-            try call.request.headers.checkFitness()
-            if let timeout = call.timeout, timeout <= .zero {
-                throw NetworkError.timeout(.total, after: call.timeSetting)
-            }
-            let result: Result
-            if let deadline = context.deadline, isWatchedAsAWhole(call) {
-                // However it ends, the report tells what was tried.
-                let kept = SharedValue(exchange)
-                defer { exchange = kept.value }
-                result = try await TimeLimit.run(
-                    until: deadline,
-                    on: channel.clock,
-                    setBy: call.timeSetting
-                ) {
-                    try await kept.change { try await body(call, &$0) }
-                }
-            } else {
-                result = try await body(call, &exchange)
-            }
-            reportRedirects(exchange)
-            report { .received(exchange) }
-            return (result, exchange)
-        } catch {
-            var error = NetworkError.of(error).asking(call.request)
-            error.response?.decoder = decoder(of: call)
-            exchange.status = error.response?.status
-            exchange.headers = error.response?.headers
-            exchange.duration = started.duration(to: channel.clock.now)
-            reportRedirects(exchange)
-            report { .failed(exchange, error) }
-            throw error
+        return exchange
+    }
+
+    /// Runs a call, and cancels it at its deadline unless the parts of the chain watch the time.
+    private func runWithinLimit<Result: Sendable>(
+        _ call: NetworkCall,
+        _ exchange: inout NetworkExchange,
+        _ body:
+            @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
+    ) async throws -> Result {
+        guard let deadline = exchange.context.deadline, isWatchedAsAWhole(call) else {
+            return try await body(call, &exchange)
+        }
+        // The report contains all attempts, however the call ends.
+        let kept = SharedValue(exchange)
+        defer { exchange = kept.value }
+        return try await TimeLimit.run(
+            until: deadline,
+            on: channel.clock,
+            setBy: call.timeSetting
+        ) {
+            try await kept.change { try await body(call, &$0) }
         }
     }
 
-    /// What decodes the content of a call: its own, the endpoint's or the channel's.
+    /// The decoder of a call: its own, the endpoint's or the channel's.
     func decoder(of call: NetworkCall) -> any ContentDecoding {
         call.decoder ?? channel.decoder
     }
@@ -305,7 +319,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// Counts what is sent, beside what the call itself is told.
+    /// Counts the sent bytes, in addition to the call's own reports.
     private func counting(
         _ sent: ByteCount,
         _ progress: (@Sendable (TransferProgress) -> Void)?
@@ -327,7 +341,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     }
 }
 
-/// Which transport an endpoint's calls go over.
+/// The transport of an endpoint's calls.
 enum TransportSelection<Item: Endpoint>: Sendable {
     case ofChannel
     case by(@Sendable (Item) -> (any HTTPTransport)?)

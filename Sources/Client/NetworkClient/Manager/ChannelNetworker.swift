@@ -18,7 +18,7 @@
 /// Not `Sendable`: it belongs to the actor or task that made it. What can be shared is its
 /// `networkManager`, or another networker over the same channel.
 open class ChannelNetworker<Item: Endpoint>: Networker {
-    /// What the class fixes, shared by all networkers that are made with it.
+    /// The channel, shared by every networker created with it.
     public let channel: NetworkChannel
     /// Makes the feature's requests; a test may put in another.
     public var networkManager: NetworkManager<Item>
@@ -37,7 +37,7 @@ open class ChannelNetworker<Item: Endpoint>: Networker {
     ///   - host: the only host that requests may go to, as `host` or `host:port`.
     ///   - authorizer: knows the credential.
     ///   - interceptors: of every call, outermost first.
-    ///   - logger: records what happens.
+    ///   - logger: records the events of calls.
     public init(
         transport: any HTTPTransport,
         host: String,

@@ -34,8 +34,8 @@ extension EventFeed {
         private var parser = EventParser()
         private var lines: LineStream.Iterator?
         private var failures = 0
-        /// Whether the last connection has brought no event.
-        private var isBarren = true
+        /// The shortest wait before the next connection; zero once the last one has brought an event.
+        private var shortestWait = EventReconnection.shortest
         private var isOver = false
 
         init(_ feed: EventFeed) {
@@ -62,7 +62,7 @@ extension EventFeed {
                     if lines == nil { try await connect() }
                     while let line = try await lines?.next(isolation: actor) {
                         if let event = try parser.push(line) {
-                            isBarren = false
+                            shortestWait = .zero
                             return event
                         }
                     }
@@ -92,16 +92,16 @@ extension EventFeed {
             }
         }
 
-        /// Lets the time of reconnection pass; what was begun of an event is dropped.
+        /// Waits until the time of reconnection; an unfinished event is dropped.
         private mutating func pause() async throws(NetworkError) {
             lines = nil
             let clock = feed.pipeline.channel.clock
             let wait = feed.reconnection.wait(
                 after: failures,
                 retry: parser.reconnectionTime,
-                isBarren: isBarren
+                atLeast: shortestWait
             )
-            isBarren = true
+            shortestWait = EventReconnection.shortest
             do { try await clock.sleep(until: clock.now + wait) } catch {
                 throw NetworkError.cancelled
             }
@@ -137,7 +137,7 @@ extension EventFeed {
         var request = call.request
         request.headers.set(HTTPField(validated: .accept, "text/event-stream"))
         request.headers.set(HTTPField(validated: .cacheControl, "no-store"))
-        // What the server calls an event is its own affair: an id that no field may hold is left out.
+        // The server chooses the ids of events: one that is not a valid field value is omitted.
         let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         var id = lastEventID.drop(while: isBlank)
         while let last = id.last, isBlank(last) { id.removeLast() }
@@ -166,7 +166,7 @@ extension NetworkManager {
     /// - Parameters:
     ///   - endpoint: the operation; its content must be one that can be sent again.
     ///   - reconnection: when to connect again, and where an earlier feed ended.
-    ///   - options: what each request does differently; the timeout is for each head.
+    ///   - options: the differences of each request from its channel; the timeout is for each head.
     /// - Returns: the events, as an asynchronous sequence that throws `NetworkError`.
     public func events(
         _ endpoint: Item,

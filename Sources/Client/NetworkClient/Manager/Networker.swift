@@ -26,10 +26,10 @@ extension Networker {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - type: what to decode.
-    ///   - options: what this call does differently.
+    ///   - type: the type to decode.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome, once; dropped if the manager is gone by then.
-    /// - Returns: what the call can be given up with.
+    /// - Returns: a handle to cancel the call with.
     @discardableResult
     public func request<Value: Decodable & Sendable>(
         _ endpoint: Item,

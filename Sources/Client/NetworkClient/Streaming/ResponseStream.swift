@@ -9,7 +9,7 @@ public struct ResponseStream: Sendable {
     public let headers: HTTPHeaders
     /// The content, to be read once.
     public let body: HTTPBody
-    /// What is known about the exchange.
+    /// The facts of the exchange.
     public let context: RequestContext
     let decoder: any ContentDecoding
 
@@ -34,7 +34,7 @@ public struct ResponseStream: Sendable {
     /// The events of `text/event-stream` (WHATWG HTML §9.2).
     public var events: EventStream { EventStream(body, decoder) }
 
-    /// Ends the stream: what was not read is not wanted.
+    /// Ends the stream and discards the unread content.
     public func cancel() { body.cancel() }
 }
 
@@ -87,7 +87,7 @@ public struct ByteStream: AsyncSequence, Sendable {
 public struct LineStream: AsyncSequence, Sendable {
     /// Reads the lines.
     public struct Iterator: AsyncIteratorProtocol {
-        /// What becomes of a last line that the content ends in the middle of.
+        /// The treatment of a last line without a line end.
         enum OpenLine {
             case kept, dropped
         }
@@ -104,7 +104,7 @@ public struct LineStream: AsyncSequence, Sendable {
             self.openLine = openLine
         }
 
-        /// The next line, without its end; what is no UTF-8 is replaced.
+        /// The next line, without its end; invalid UTF-8 is replaced.
         ///
         /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
         public mutating func next() async throws(NetworkError) -> String? {

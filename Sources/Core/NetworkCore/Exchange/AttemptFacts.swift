@@ -1,25 +1,25 @@
 /// The result of an attempt that was followed by another one.
 public struct AttemptFacts: Sendable {
-    /// Where it went, if not where the request says.
+    /// The destination, if it differs from that of the request.
     public var destination: RequestContext.Destination?
     /// Address and port of its connection, if it got one.
     public var upstreamAddress: String?
     /// Whether a pooled connection served it.
     public var isConnectionReused: Bool
-    /// How long its phases took.
+    /// The durations of its phases.
     public var timings: Timings
     /// The status it got, if any.
     public var status: HTTPStatus?
-    /// Which token it carried, if it is one of a family.
+    /// The number of its token in the grant family, if it has one.
     public var generation: Int?
-    /// Which of several accounts it was made with.
+    /// The name of its account.
     package var identity: String?
-    /// Why another one followed.
+    /// The reason for the next attempt.
     public var reason: RetryReason
 }
 
 extension RequestContext {
-    /// Sets aside what is known of the last attempt, because another one follows.
+    /// Moves the facts of the last attempt to the earlier ones, because another attempt follows.
     public mutating func beginNextAttempt(because reason: RetryReason) {
         earlierAttempts.append(
             AttemptFacts(

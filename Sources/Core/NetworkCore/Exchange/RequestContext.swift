@@ -3,32 +3,32 @@
 public struct RequestContext: Sendable {
     /// The id of the exchange in the log; the daemon sends it as `X-Request-Id`, too.
     public var requestID: String
-    /// When the exchange as a whole must be over.
+    /// The deadline of the whole exchange.
     public var deadline: ContinuousClock.Instant? {
         get { limit?.instant }
         set { limit = newValue.map { Limit($0, nil) } }
     }
-    /// Asked when the request is about to be written: with `false` nothing is sent.
+    /// Checked when the request is about to be written: if it does not hold, no byte is sent.
     package private(set) var sendCondition: SendCondition?
-    /// What set the deadline, for the error of an exchange that it ends.
+    /// The setting of the deadline, for the error of an exchange that it ends.
     package var deadlineSetting: TimeSetting? { limit?.setting }
-    /// Whether there is a deadline; to ask costs less than to copy it.
+    /// Whether there is a deadline; this check costs less than a copy of it.
     package var hasDeadline: Bool { limit != nil }
-    /// How many times the request was sent.
+    /// The number of attempts.
     public var attempts = 0
-    /// How many attempts may follow the first one; `nil` leaves that to the policy.
+    /// The number of attempts that may follow the first one; `nil` leaves that to the policy.
     public var retryLimit: Int?
-    /// Why each attempt after the first was made, or `budgetExhausted` if one was denied.
+    /// The reason for each attempt after the first, or `budgetExhausted` if one was denied.
     public var retries: [RetryReason] = []
     /// The redirects that the call met, in order; only the last one may not have been followed.
     public internal(set) var redirects: [Redirect] = []
-    /// What became of each attempt before the last one.
+    /// The facts of each attempt before the last one.
     public internal(set) var earlierAttempts: [AttemptFacts] = []
-    /// What happened to the credential, if one was needed.
+    /// The facts about the credential, if one was needed.
     public var authorization: AuthorizationFacts?
-    /// How long the phases of the last attempt took.
+    /// The durations of the phases of the last attempt.
     public var timings = Timings()
-    /// Where the last attempt went, if that is not where the request says.
+    /// The destination of the last attempt, if it differs from that of the request.
     public var destination: Destination?
     /// Address and port of the last attempt's connection.
     public var upstreamAddress: String?
@@ -38,23 +38,23 @@ public struct RequestContext: Sendable {
     public var requiresFreshConnection = false
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
-    /// Which HTTP the last answer was in: what the log and `Via` call it by.
+    /// The version of HTTP of the last response, for the log and `Via`.
     package var version = HTTPVersion.http11
-    /// Gets each interim answer (1xx but 100 and 101) before the final one.
+    /// Gets each interim response (1xx except 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
-    /// How many retries there were before the account in use was tried.
+    /// The number of retries before the first attempt with the present account.
     var startOfAccount = 0
-    /// Why the request was sent again with the account in use.
+    /// The reasons for the retries with the present account.
     var retriesOfAccount: ArraySlice<RetryReason> { retries[min(startOfAccount, retries.count)...] }
-    /// Which of several accounts the request may be sent with, by their places, one bit each.
+    /// The accounts that may sign the request, one bit for each, by their order.
     package var accounts = UInt64.max
     /// Those of them that come first.
     package var preferredAccounts: UInt64 = 0
-    /// What the next attempt is signed with, if that credential is for this exchange only.
+    /// The credential for the next attempt, if it is for this exchange only.
     var ownCredential: Credential?
-    /// The channel's credential in the last signed attempt: it is hidden wherever the answer is shown.
+    /// The channel's credential in the last signed attempt; it is hidden wherever the response is shown.
     package internal(set) var sentCredential: Credential?
-    /// Whose request it is: those of a sender wait for a connection in order, and the senders take turns.
+    /// The sender: its requests wait for a connection in order, and the senders take turns.
     package var sender: ObjectIdentifier?
     private var limit: Limit?
 
@@ -70,11 +70,11 @@ public struct RequestContext: Sendable {
         }
     }
 
-    /// What must hold when a request is written.
+    /// A condition that must hold when a request is written.
     ///
     /// An object, since few requests have one: the others copy nothing for it.
     package final class SendCondition: Sendable {
-        /// Asks whether it holds.
+        /// Whether the condition holds.
         package let holds: @Sendable () -> Bool
 
         init(_ holds: @escaping @Sendable () -> Bool) { self.holds = holds }
@@ -109,7 +109,7 @@ extension RequestContext {
         sendCondition = SendCondition(condition)
     }
 
-    /// Where an attempt went, if the transport decided that: one with several upstreams, or with none.
+    /// The destination of an attempt, if the transport chose it: one with several upstreams, or with none.
     public final class Destination: Sendable {
         /// The origin it went to.
         public let origin: Origin
@@ -124,7 +124,7 @@ extension RequestContext {
     }
 }
 
-/// Why a request was sent again.
+/// The reason why a request was sent again.
 @nonexhaustive
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     /// A 401 on a token, which another has replaced since.
@@ -157,22 +157,22 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What happened to the credential of an exchange; never the credential itself.
+/// The facts about the credential of an exchange, without the credential.
 public struct AuthorizationFacts: Sendable {
     /// The word of `Authorizing.kind`.
     public var kind: String
-    /// Which of several accounts it is; `nil` for a credential without a name.
+    /// The name of the account; `nil` for a credential without a name.
     package var identity: String?
-    /// Which token of the grant family was sent last; counts up.
+    /// The number of the last sent token in its grant family.
     public var generation: Int?
-    /// How old that token was when it was sent, in whole nanoseconds.
+    /// The age of that token when it was sent, in whole nanoseconds.
     public var age: Duration? {
         get { ageTaken.value }
         set { ageTaken.value = newValue }
     }
     /// Whether a replay of this exchange got another token.
     public var isRefreshed = false
-    /// How long this exchange waited for tokens, in whole nanoseconds; `nil` if it did not wait.
+    /// The time that this exchange waited for tokens, in whole nanoseconds; `nil` without a wait.
     ///
     /// A verdict on a 401 that takes less than a millisecond is no wait.
     public var wait: Duration? {
@@ -181,12 +181,12 @@ public struct AuthorizationFacts: Sendable {
     }
     /// Whether the app's own credential was replaced.
     package var overrodeClient = false
-    /// Why a 401 was not followed by a replay.
+    /// The reason why no replay followed a 401.
     public var notReplayed: NotReplayed?
     private var ageTaken = MeasuredTime()
     private var waitTaken = MeasuredTime()
 
-    /// Adds what has passed since `start`.
+    /// Adds the time since `start`.
     mutating func addWait(since start: ContinuousClock.Instant, on clock: any NetworkClock) {
         wait = (wait ?? .zero) + (clock.now - start)
     }
@@ -195,4 +195,16 @@ public struct AuthorizationFacts: Sendable {
     public init(kind: String) {
         self.kind = kind
     }
+}
+
+/// A redirect in response to a call.
+public struct Redirect: Sendable, Hashable {
+    /// The status of the redirect.
+    public let status: HTTPStatus
+    /// The URL of the redirected request.
+    public let source: String
+    /// Its `Location`; resolved to a URL if it was followed.
+    public let location: String
+    /// The reason why the redirect was not followed, as a clause; `nil` if it was.
+    public let refusal: String?
 }

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What a stub answers a request with.
+/// The response of a stub to a request.
 public indirect enum StubAnswer: Sendable {
     /// A response.
     case response(Response)

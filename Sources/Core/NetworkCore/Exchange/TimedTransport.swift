@@ -10,7 +10,7 @@ struct TimedTransport: HTTPTransport {
         guard let deadline = context.deadline else {
             return try await transport.send(request, context: &context)
         }
-        // However it ends, the context tells what was tried.
+        // The context contains all attempts, however the call ends.
         let kept = SharedValue(context)
         defer { context = kept.value }
         return try await TimeLimit.run(

@@ -5,30 +5,30 @@
 /// The record of an exchange is not among the steps: it begins before a channel is known and ends
 /// after the last byte, so the code around the chain writes it.
 package struct InterceptorStack: Sendable {
-    /// How requests are signed.
+    /// The signing of requests.
     package struct Signing: Sendable {
         /// Supplies the credential.
         package var authorizer: any Authorizing
-        /// Which of several accounts it is, for the log; `nil` without names.
+        /// The name of the account, for the log; `nil` without names.
         package var identity: String?
-        /// When the account may be used again, where there are others.
+        /// The cool-down of the account, if there are others.
         package var rest = CredentialRest()
-        /// Where in a request the credential goes; `nil`: into the authorizer's own field.
+        /// The place of the credential in a request; `nil`: the authorizer's own field.
         package var place: CredentialPlace?
-        /// Where the credential may go.
+        /// The only origin that may get the credential.
         package var origin: Origin
         /// Whether a request is sent again after a 401.
         package var replays = true
-        /// Which answers mean that the credential was refused.
+        /// The responses that refuse a credential.
         package var refusals = RefusalRule()
-        /// How many bytes of a streamed body are kept for that.
+        /// The number of bytes of a streamed body that are kept for the retry.
         package var replayLimit: Int
-        /// Where longer bodies are kept; `nil` if they are not.
+        /// The store for longer bodies; `nil` if they are not kept.
         package var spill: BodySpill?
-        /// What happens to a credential that the request brings.
+        /// The treatment of a credential in the request.
         package var onClientCredential = AuthorizationInterceptor.ClientCredentialPolicy.replace
 
-        /// Signs with what an authorizer gives.
+        /// Signs with the credentials of an authorizer.
         package init(by authorizer: any Authorizing, for origin: Origin, replayLimit: Int) {
             self.authorizer = authorizer
             self.origin = origin
@@ -41,26 +41,26 @@ package struct InterceptorStack: Sendable {
     /// Interceptors that see one request and one response per exchange: a program's own, and any of
     /// netproxy's that need no other place.
     package var interceptors: [any RequestInterceptor] = []
-    /// Adds what neither the request nor an interceptor has set.
+    /// Adds fields that neither the request nor an interceptor has set.
     package var fallbacks: DefaultHeadersInterceptor?
-    /// How content is decoded; `nil` passes its bytes on as they are.
+    /// The decoding of content; `nil` passes its bytes on unchanged.
     package var codings: ContentCodings?
-    /// Which redirects are followed; `nil` returns each as it is.
+    /// The redirects that are followed; `nil` returns each as the response.
     package var redirects: RedirectPolicy?
     /// Keeps and sends cookies.
     package var cookies: (any RequestInterceptor)?
-    /// Repeats what failed.
+    /// Repeats failed requests.
     package var retry: RetryInterceptor?
     /// Adds the credential.
     package var signing: Signing?
     /// Further credentials, in the order in which they are used when those before are limited or dead.
     package var spareSignings: [Signing] = []
-    /// How many bytes of content without a length are kept, to be sent with one after a 411.
+    /// The number of bytes of content without a length that are kept, to be sent with a length after a 411.
     package var lengthLimit = 0
-    /// Refuses what must not leave.
+    /// Refuses requests that must not leave.
     package var originGuard: OriginGuard?
 
-    /// When each of several credentials may be used again.
+    /// The cool-downs of several credentials.
     package var rests: [CredentialRest] {
         spareSignings.isEmpty ? [] : ([signing].compactMap { $0 } + spareSignings).map(\.rest)
     }
@@ -71,13 +71,13 @@ package struct InterceptorStack: Sendable {
     /// The interceptors in their order, before a transport.
     package func chain(to transport: any HTTPTransport) -> RequestChain {
         let order: [[RequestChain.Step]] = [
-            // First, so that what the channel adds is the same for every attempt.
+            // First, so that the channel adds the same fields to every attempt.
             steps(headers, RequestChain.Step.headers),
             // Outside of retries and signing: each of them sees one request and one response.
             interceptors.map { .other(RequestChain.Place($0)) },
-            // After them: only what nothing else has set.
+            // After them: only fields that no other step has set.
             steps(fallbacks, RequestChain.Step.headers),
-            // Inside of a program's interceptors, which see what the program will see.
+            // Inside of a program's interceptors, which see the same content as the program.
             steps(codings.map(CodingInterceptor.init), RequestChain.Step.coding),
             // Inside of a program's interceptors, which see one response; outside of what belongs to
             // one URL.
@@ -101,7 +101,7 @@ package struct InterceptorStack: Sendable {
         return RequestChain(order.flatMap { $0 }, transport: transport)
     }
 
-    /// What signs: with one credential in place, with several, each in its own chain.
+    /// The signing steps: one credential signs in this chain, several each in their own.
     private func accounts(to transport: any HTTPTransport) -> [RequestChain.Step] {
         guard let signing, !spareSignings.isEmpty else { return steps(of: signing) }
         let accounts = ([signing] + spareSignings).map { signing in
@@ -140,7 +140,7 @@ package struct InterceptorStack: Sendable {
                 },
                 RequestChain.Step.reauthorization
             ),
-            // Inside of the steps that keep content for another attempt: it uses what they keep.
+            // Inside of the steps that keep content for another attempt, since it uses their copy.
             steps(
                 lengthLimit > 0 ? LengthInterceptor(limit: lengthLimit) : nil,
                 RequestChain.Step.length
@@ -165,7 +165,7 @@ package struct InterceptorStack: Sendable {
         return order.flatMap { $0 }
     }
 
-    /// What a request goes through that a redirect leads to another origin.
+    /// The stack for a request that a redirect sends to another origin.
     private var beyondItsOrigin: InterceptorStack {
         var stack = InterceptorStack()
         stack.cookies = cookies

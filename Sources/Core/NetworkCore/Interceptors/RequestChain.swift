@@ -12,7 +12,7 @@ import Synchronization
 public struct RequestChain: Sendable {
     private let links: Links
     private let position: Int
-    /// What the first `send` returns without sending, where the chain has made that attempt itself.
+    /// The outcome that the first `send` returns without sending, if the chain has made that attempt itself.
     private let firstOutcome: FirstOutcome?
 
     /// Makes a chain.
@@ -33,9 +33,9 @@ public struct RequestChain: Sendable {
     /// Whether the first attempt has been made by the time an interceptor is called.
     var hasFirstOutcome: Bool { firstOutcome != nil }
 
-    /// Sends the request through what remains of the chain.
+    /// Sends the request through the rest of the chain.
     ///
-    /// - Throws: `NetworkError`, or what an interceptor throws.
+    /// - Throws: `NetworkError`, or the error of an interceptor.
     public func send(
         _ request: consuming Request,
         context: inout RequestContext
@@ -60,7 +60,7 @@ public struct RequestChain: Sendable {
         return try await handle(response, upTo: end, &advance, &context)
     }
 
-    /// How far a request came without a call that waits.
+    /// The progress of a request without a call that waits.
     private struct Advance {
         /// The next step; after the last one comes the transport.
         var position: Int
@@ -141,8 +141,7 @@ public struct RequestChain: Sendable {
         return nil
     }
 
-    // Never inlined, like the next two, so that what they hold while they wait takes no room in the
-    // frame of `send`.
+    // Never inlined, like the next two, so that their variables take no room in the frame of `send`.
     @inline(never)
     private func intercept(
         _ request: Request,
@@ -178,7 +177,7 @@ public struct RequestChain: Sendable {
         return try await review(.success(response), reviewers, &advance, &context)
     }
 
-    /// Runs the reviewers, the innermost first, with what became of the first attempt.
+    /// Runs the reviewers on the outcome of the first attempt, the innermost first.
     private func review(
         _ outcome: Result<Response, any Error>,
         _ reviewers: Range<Int>,

@@ -1,10 +1,10 @@
 import Synchronization
 
 extension Request {
-    /// The request for another attempt, with its body from the start; `nil` if that is gone.
+    /// The request for another attempt, with its body from the start; `nil` if the body is gone.
     ///
-    /// A body in memory is sent as it is. A `RepeatableBodySource` is read again, and so is what a
-    /// `ReplayBuffer` keeps: earlier attempts can no longer read that.
+    /// A body in memory is sent unchanged. A `RepeatableBodySource` is read again, and so is the content of
+    /// a `ReplayBuffer`, which earlier attempts can no longer read.
     public func again() -> Request? {
         var again = self
         switch body.supply {
@@ -25,7 +25,27 @@ extension Request {
     }
 }
 
-/// Where another attempt gets a request's body from.
+extension Request {
+    /// Keeps a body that can be read only once, so that `again()` finds it.
+    ///
+    /// - Parameters:
+    ///   - limit: the largest number of bytes to keep in memory.
+    ///   - spill: the store for longer bodies; `nil` if they are not kept.
+    ///   - length: the length of the body, if it is known.
+    /// - Returns: the buffer, to be released after the last attempt; `nil` for any other body.
+    mutating func keepBody(
+        upTo limit: Int,
+        spill: BodySpill? = nil,
+        length: Int?
+    ) -> ReplayBuffer? {
+        guard let source = body.readOnceSource else { return nil }
+        let buffer = ReplayBuffer(source, length: length, limit: limit, spill: spill)
+        body = buffer.body()
+        return buffer
+    }
+}
+
+/// The source of a request's body for another attempt.
 private enum BodySupply {
     /// The body is empty or in memory.
     case memory
@@ -66,14 +86,20 @@ extension HTTPBody {
         return .stream(WatchedBody(source), length: length)
     }
 
-    /// Whether `Request.again()` would find it; `assumed` for a stream that is not watched.
-    package func canBeSentAgain(ifUnknown assumed: Bool = false) -> Bool {
+    /// Whether `Request.again()` returns a request with this body.
+    package var canBeSentAgain: Bool {
         switch supply {
         case .memory, .repeatable: true
         case .kept(let buffer): buffer.isReplayable
         case .watched(let source): source.isUntouched
-        case .unknown: assumed
+        case .unknown: false
         }
+    }
+
+    /// Whether the body can be sent after an attempt that sent no part of the request: a stream that is
+    /// not watched counts as unread.
+    var canBeSentAfterNothing: Bool {
+        if case .unknown = supply { true } else { canBeSentAgain }
     }
 }
 

@@ -1,11 +1,11 @@
 import NetproxyBytes
 import Synchronization
 
-/// A body of which the beginning has been read ahead, and is read again by the body's reader.
+/// A body whose beginning was read ahead; its reader gets that part first.
 final class PeekedBody: BodySource {
     private struct State {
         var ahead: [ByteSlice]
-        /// What ended the content while it was read ahead.
+        /// The error that ended the content while it was read ahead.
         var failure: (any Error)?
         var isAtEnd: Bool
     }
@@ -13,10 +13,9 @@ final class PeekedBody: BodySource {
     private let rest: any BodySource
     private let state: Mutex<State>
 
-    private init(_ ahead: [ByteSlice], _ failure: (any Error)?, isAtEnd: Bool, rest: any BodySource)
-    {
+    private init(_ state: State, rest: any BodySource) {
         self.rest = rest
-        state = Mutex(State(ahead: ahead, failure: failure, isAtEnd: isAtEnd))
+        self.state = Mutex(state)
     }
 
     func next() async throws -> ByteSlice? {
@@ -50,21 +49,21 @@ final class PeekedBody: BodySource {
 }
 
 extension PeekedBody {
-    /// How far a body is read ahead.
+    /// The part of a body that is read ahead.
     enum Reach {
-        /// What has arrived: nothing is waited for.
+        /// The part that has arrived, without waiting.
         case arrived
-        /// The whole body, or as much of it as the limit allows.
+        /// The whole body, up to the limit.
         case whole
     }
 
-    /// Reads the beginning of a body, and puts a body in its place that begins with it.
+    /// Reads the beginning of a body, and replaces the body by one that begins with the bytes read.
     ///
     /// - Parameters:
     ///   - body: the body.
-    ///   - limit: about how many bytes are read at most.
-    ///   - reach: how far.
-    /// - Returns: what was read, in one piece.
+    ///   - limit: roughly the largest number of bytes to read.
+    ///   - reach: the part to read.
+    /// - Returns: the bytes read, in one piece.
     static func peek(
         into body: inout HTTPBody,
         upTo limit: Int,
@@ -99,10 +98,8 @@ extension PeekedBody {
                 failure = error
             }
         }
-        body = .stream(
-            PeekedBody(ahead, failure, isAtEnd: isAtEnd, rest: source),
-            length: length
-        )
+        let state = State(ahead: ahead, failure: failure, isAtEnd: isAtEnd)
+        body = .stream(PeekedBody(state, rest: source), length: length)
         return content.isEmpty ? nil : ByteSlice(content)
     }
 }

@@ -1,9 +1,9 @@
 import NetproxyBytes
 import NetproxySystem
 
-/// What was recorded of a body: its beginning in memory, the rest in a file.
+/// The recorded part of a body: its beginning in memory, the rest in a file.
 struct RecordedBody {
-    /// Where the content at a position is.
+    /// The location of the content at a position.
     enum Place {
         case memory(ByteSlice)
         case file(SpillFile, offset: Int, count: Int)
@@ -16,17 +16,17 @@ struct RecordedBody {
 
     /// A piece shorter than this is copied, so that it does not keep a whole read buffer alive.
     private static let copyBelow = 2048
-    /// How much is read from the file at once.
+    /// The size of one read from the file.
     private static let readSize = 64 * 1024
 
     private var pieces: [Piece] = []
     private var memoryCount = 0
     private var file: SpillFile?
 
-    /// How many bytes there are.
+    /// The number of bytes.
     private(set) var count = 0
 
-    /// How many of them are in the file.
+    /// The number of bytes in the file.
     var fileCount: Int { count - memoryCount }
 
     /// The file, if there is one yet.

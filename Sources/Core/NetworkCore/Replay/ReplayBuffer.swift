@@ -2,11 +2,11 @@ import NetproxyBytes
 import NetproxySystem
 import Synchronization
 
-/// Where a body goes that is too long to be kept in memory for a replay.
+/// The store for a body that is too long to be kept in memory for a replay.
 public struct BodySpill: Sendable, Hashable {
-    /// Where the file lies, which has no name and ends with the exchange.
+    /// The directory of the file, which has no name and ends with the exchange.
     public var directory: String
-    /// How long a body may be at most, in bytes, its beginning in memory included.
+    /// The maximum length of a body, in bytes, including its beginning in memory.
     public var limit: Int
 
     /// Names a place.
@@ -24,7 +24,7 @@ public struct BodySpill: Sendable, Hashable {
 /// everything, the second one reads the rest from where it comes from. One body is sent at a time: a
 /// new one takes the source over from the one before.
 public final class ReplayBuffer: Sendable {
-    /// Whether what is read is kept.
+    /// Whether the read bytes are kept.
     ///
     /// Transitions only go down this table:
     ///
@@ -44,12 +44,12 @@ public final class ReplayBuffer: Sendable {
 
     private struct State {
         var recorded = RecordedBody()
-        /// How many bytes came from the source, recorded or not.
+        /// The number of bytes from the source, recorded or not.
         var seen = 0
         var recording: Recording
         var isAtEnd = false
         var failure: (any Error)?
-        /// Which body may read from the source.
+        /// The number of the body that may read from the source.
         var owner = 0
         /// Whether that one has been cancelled.
         var isOwnerDone = false
@@ -65,7 +65,7 @@ public final class ReplayBuffer: Sendable {
         }
     }
 
-    /// What a body does next.
+    /// The next action of a body.
     private enum Step {
         case piece(ByteSlice)
         case stored(SpillFile, offset: Int, count: Int)
@@ -89,7 +89,7 @@ public final class ReplayBuffer: Sendable {
     ///   - source: where the body comes from.
     ///   - length: its length, if known; one above all limits is not recorded at all.
     ///   - limit: how many bytes are kept in memory at most.
-    ///   - spill: where what does not fit into memory goes; `nil` if it is not kept.
+    ///   - spill: the store for longer bodies; `nil` if they are not kept.
     public init(_ source: any BodySource, length: Int?, limit: Int, spill: BodySpill? = nil) {
         self.source = source
         self.length = length
@@ -189,7 +189,7 @@ public final class ReplayBuffer: Sendable {
             return .stored(file, offset: offset, count: count)
         case nil: break
         }
-        // Never a body with a hole: what is neither recorded nor to come ends the attempt.
+        // A body must not have a hole: bytes that are neither recorded nor still to come end the attempt.
         if position < state.seen { return .failed(ReplayBuffer.lost) }
         if state.isReading { return .wait }
         if let failure = state.failure { return .failed(failure) }
@@ -228,7 +228,7 @@ public final class ReplayBuffer: Sendable {
         return finishReading(piece, owner, writtenTo: file)
     }
 
-    /// Where in the file a piece belongs; `nil` if it is not for the file.
+    /// The place of a piece in the file; `nil` if it is not for the file.
     private func spillOffset(of piece: ByteSlice) -> Int? {
         state.withLock { state in
             guard let spill, state.recording == .on else { return nil }
@@ -248,7 +248,9 @@ public final class ReplayBuffer: Sendable {
         let (waiting, isOurs) = state.withLock { state in
             state.isReading = false
             if let piece {
-                record(piece, file, isOverdue: state.owner != owner, &state)
+                // A body that has taken over needs the piece that was on its way, so that piece may exceed
+                // the limit.
+                record(piece, file, upTo: state.owner == owner ? limit : .max, &state)
             } else {
                 state.isAtEnd = true
             }
@@ -260,12 +262,11 @@ public final class ReplayBuffer: Sendable {
         return isOurs ? piece : nil
     }
 
-    /// Keeps a piece within the limit; one that is overdue (another body has taken over while it was
-    /// on its way) that body needs, so the limit may be exceeded by it once.
+    /// Keeps a piece if the kept bytes stay within a limit, or writes it to the file.
     private func record(
         _ piece: ByteSlice,
         _ file: SpillFile?,
-        isOverdue: Bool,
+        upTo most: Int,
         _ state: inout State
     ) {
         state.seen += piece.count
@@ -273,7 +274,7 @@ public final class ReplayBuffer: Sendable {
         if let file {
             state.recorded.append(written: piece.count, in: file)
         } else if state.recorded.fileCount == 0,
-            state.recorded.count + piece.count <= limit || isOverdue
+            state.recorded.count + piece.count <= most
         {
             state.recorded.append(piece)
         } else {

@@ -1,5 +1,5 @@
 extension Redaction {
-    /// What names of secrets have in them, letters and digits only.
+    /// Parts of names of secrets, letters and digits only.
     private static let secretWords = [
         "secretaccesskey", "secretkey", "sessiontoken", "securitytoken", "accesstoken",
         "refreshtoken", "idtoken", "clientsecret", "password",

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// Which values are never shown.
+/// The values that are never shown.
 public struct Redaction: Sendable, Hashable {
-    /// What stands in the place of a value.
+    /// The text that replaces a value.
     public static let mark = "<redacted>"
 
     /// Fields whose values are left out.
@@ -16,7 +16,7 @@ public struct Redaction: Sendable, Hashable {
     }
     private var words: Set<String>
 
-    /// Names what is left out.
+    /// Names the omitted values.
     public init(fields: Set<HTTPFieldName>, parameters: Set<String>) {
         self.fields = fields
         self.parameters = parameters

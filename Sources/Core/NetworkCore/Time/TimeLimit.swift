@@ -1,9 +1,9 @@
-/// Ends what does not watch the time by itself.
+/// Ends operations that do not watch the time by themselves.
 package enum TimeLimit {
     /// Runs `operation`; past the deadline, which `setting` has set, it is cancelled.
     ///
     /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was
-    ///   being kept then; else what `operation` throws.
+    ///   being kept then; else the error of `operation`.
     package static func run<Result: Sendable>(
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock,

@@ -11,12 +11,12 @@ package enum PercentEncoding {
         unreserved(text).replacing("%20", with: "+")
     }
 
-    /// What no segment of a path may hold is encoded, slashes and `%` included (RFC 3986 §3.3).
+    /// Encodes the bytes that a segment of a path must not contain, slashes and `%` included (RFC 3986 §3.3).
     static func segment(_ text: String) -> String {
         encode(text) { isPathByte($0) && $0 != UInt8(ascii: "/") }
     }
 
-    /// What no path may hold is encoded; slashes and what is encoded already stay.
+    /// Encodes the bytes that a path must not contain; slashes and escapes stay.
     static func path(_ text: String) -> String {
         let bytes = Array(text.utf8)
         guard !isPath(text[...]) else { return text }
@@ -26,7 +26,11 @@ package enum PercentEncoding {
                 byte == UInt8(ascii: "%") && index + 2 < bytes.count
                 && Grammar.hexValue(bytes[index + 1]) != nil
                 && Grammar.hexValue(bytes[index + 2]) != nil
-            append(byte, isPlain: isEscape || isPathByte(byte), to: &result)
+            if isEscape || isPathByte(byte) {
+                result.append(byte)
+            } else {
+                appendEscape(of: byte, to: &result)
+            }
         }
         return String(decoding: result, as: UTF8.self)
     }
@@ -79,16 +83,17 @@ package enum PercentEncoding {
         }
     }
 
-    /// Everything but plain bytes is encoded.
+    /// Encodes all bytes that are not plain.
     package static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
         guard !text.utf8.allSatisfy(isPlain) else { return text }
         var result: [UInt8] = []
-        for byte in text.utf8 { append(byte, isPlain: isPlain(byte), to: &result) }
+        for byte in text.utf8 {
+            if isPlain(byte) { result.append(byte) } else { appendEscape(of: byte, to: &result) }
+        }
         return String(decoding: result, as: UTF8.self)
     }
 
-    private static func append(_ byte: UInt8, isPlain: Bool, to result: inout [UInt8]) {
-        guard !isPlain else { return result.append(byte) }
+    private static func appendEscape(of byte: UInt8, to result: inout [UInt8]) {
         result.append(UInt8(ascii: "%"))
         result.append(digit(byte >> 4))
         result.append(digit(byte & 15))

@@ -47,7 +47,7 @@ package struct URIReference: Sendable {
         self.rest = rest
     }
 
-    /// Where it leads from a resource (RFC 3986 §5.2).
+    /// The target of the reference, relative to a resource (RFC 3986 §5.2).
     package func resolved(from origin: Origin, _ target: String) -> (Origin, target: String) {
         let base = TargetPath(target)
         let (path, query) = URIReference.split(rest)
@@ -91,7 +91,7 @@ package struct URIReference: Sendable {
         return "/" + segments.joined(separator: "/")
     }
 
-    /// What stands in front of the first `:`, if that is a scheme (RFC 3986 §3.1).
+    /// The scheme: the text before the first `:`, if it is valid (RFC 3986 §3.1).
     private static func schemeName(_ text: String) -> Substring? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let name = text[..<colon]

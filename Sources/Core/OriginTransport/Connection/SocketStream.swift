@@ -2,9 +2,9 @@ package import NetproxyBytes
 package import NetproxyEventIO
 package import NetworkCore
 
-/// One end of a tunnel: a connection without HTTP, and what was read from it before that.
+/// One end of a tunnel: a connection without HTTP, and the bytes that were read before.
 package final class SocketStream: DuplexStream {
-    /// What belongs to the loop.
+    /// The parts that belong to the loop.
     private final class Parts {
         let socket: StreamSocket
         let idleTimeout: Duration?

@@ -1,7 +1,7 @@
 package import NetproxyEventIO
 package import NetworkCore
 
-/// How connections to an origin are made, kept and given up.
+/// The rules for opening, keeping and closing connections to an origin.
 public struct UpstreamOptions: Sendable {
     /// A version of TLS.
     public enum TLSVersion: Sendable, Hashable {
@@ -11,7 +11,7 @@ public struct UpstreamOptions: Sendable {
         case tls13
     }
 
-    /// Which versions of HTTP an origin is spoken to in.
+    /// The versions of HTTP that connections may use.
     @nonexhaustive
     public enum HTTPVersions: Sendable, Hashable {
         /// With TLS what the origin chooses of HTTP/2 and HTTP/1.1 (ALPN, RFC 7301); without TLS HTTP/1.1.
@@ -22,11 +22,11 @@ public struct UpstreamOptions: Sendable {
         case http2
     }
 
-    /// How long resolving, connecting and the TLS handshake may take together.
+    /// The maximum duration of resolving, connecting and the TLS handshake together.
     ///
     /// Default 10 s; `nil` leaves it to the system.
     public var connectTimeout: Duration? = .seconds(10)
-    /// How long the head of the response may take once the request is sent.
+    /// The maximum time to the head of the response once the request is sent.
     ///
     /// Default 10 minutes, like the SDKs of language models, whose answers take that long; `nil` waits
     /// for as long as the server lives. A server that is gone is found by TCP, within 30 s, whatever
@@ -37,7 +37,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 10 minutes; `nil` for as long as the server lives.
     public var idleTimeout: Duration? = .seconds(600)
-    /// How many connections at most, for each event loop; at least 1.
+    /// The maximum number of connections, for each event loop; at least 1.
     ///
     /// Default 128.
     public var connections = 128
@@ -51,7 +51,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default `nil`: any number.
     public var queueLength: Int?
-    /// How long a request waits for a connection, besides its own deadline.
+    /// The maximum wait of a request for a connection, in addition to its own deadline.
     ///
     /// Default `nil`: as long as its deadline lets it.
     public var queueTimeout: Duration?
@@ -69,16 +69,16 @@ public struct UpstreamOptions: Sendable {
     public var certificateKey: String?
     /// `sha256/BASE64` of public keys, one of which the chain must hold; empty: any chain.
     public var pins: [String] = []
-    /// The name to ask for and to verify instead of the origin's host.
+    /// The name to request and to verify instead of the origin's host.
     public var serverName: String?
-    /// Another proxy on the way to every origin; `nil`: what `proxyEnvironment` says, or none.
+    /// Another proxy on the way to every origin; `nil`: that of `proxyEnvironment`, or none.
     public var proxy: ParentProxy?
     /// The proxies of the environment, for origins that they are for; `nil` ignores `http_proxy` and its
     /// like.
     ///
     ///     options.proxyEnvironment = try ProxyEnvironment()
     public var proxyEnvironment: ProxyEnvironment?
-    /// Which versions of HTTP are spoken.
+    /// The versions of HTTP that connections may use.
     ///
     /// Default `automatic`.
     public var versions = HTTPVersions.automatic
@@ -86,28 +86,28 @@ public struct UpstreamOptions: Sendable {
     /// that of a container engine; no name is resolved and no proxy asked.
     public var unixSocket: String?
 
-    /// What the `Host` of requests says.
+    /// The value of `Host` in requests.
     package enum SentHost: Sendable, Hashable {
         /// The origin's authority.
         case origin
-        /// What the request's own field says, where it has one.
+        /// The request's own field, if it has one.
         case request
         /// A name with or without a port.
         case name(String)
     }
 
-    /// What the `Host` of requests says.
+    /// The value of `Host` in requests.
     package var host = SentHost.origin
 
     /// How long a connection in HTTP/2 at work may be silent before it is asked whether it is there, and how
     /// long the answer may take.
     package var peerSilence = Duration.seconds(15)
 
-    /// What errors call these limits.
+    /// The names of these limits in errors.
     package var timeSettings = TimeSettings.options
-    /// Who names the hosts.
+    /// The source of the host names.
     package var nameSource = Resolver.Source.configuration
-    /// Which addresses of the origin may be dialled.
+    /// The addresses of the origin that may be dialled.
     package var destinations = DestinationPolicy.any
 
     /// The defaults.
@@ -117,7 +117,7 @@ public struct UpstreamOptions: Sendable {
 extension UpstreamOptions {
     /// Refuses options that cannot work when they are set, not at the first request.
     ///
-    /// - Throws: `proxy_internal_error` that names the option, what it expects and what it found.
+    /// - Throws: `proxy_internal_error` with the option, the expected value and the found one.
     func check() throws(NetworkError) {
         guard (certificate == nil) == (certificateKey == nil) else {
             let missing = certificate == nil ? "certificate" : "certificateKey"

@@ -11,7 +11,7 @@ final class SharedConnections {
     /// Whether a connection is being opened.
     var isDialing = false
 
-    /// How many of them have no exchange.
+    /// The number of connections without an exchange.
     var idleCount: Int { connections.reduce(0) { $0 + ($1.count == 0 ? 1 : 0) } }
 
     /// One with room for another exchange: the oldest, so that others come to their end.
@@ -38,13 +38,13 @@ final class SharedConnections {
         while let waiter = waiters.takeWaiting() { waiter.grant(nil) }
     }
 
-    /// What all wait for has failed.
+    /// Fails all waiters, since the awaited connection has failed.
     func fail(_ error: any Error) {
         while let waiter = waiters.takeWaiting() { waiter.fail(error) }
     }
 }
 
-/// Where an exchange goes on.
+/// The connection for an exchange.
 enum SharedRoute {
     case http2(HTTP2Connection)
     /// The origin speaks HTTP/1; the connection that showed it, if there is one.
@@ -83,7 +83,7 @@ extension OriginPool {
             if let connection = takeShared() { return .http2(connection) }
             if shared.isDialing || open >= peer.options.connections {
                 if let spare = idle.take() { spare.close() }
-                _ = try await wait(in: shared.waiters, wantsNew: false, &context, limit)
+                _ = try await wait(in: shared.waiters, &context, limit)
                 continue
             }
             return try await open(shared, &context, until: limit)

@@ -15,11 +15,11 @@ final class ExecutorBoundBody: BodySource {
 
     private struct State {
         var phase = Phase.idle
-        /// What was brought along, the first piece last.
+        /// The pieces that were read with others, the first one last.
         var ready: [ByteSlice] = []
     }
 
-    /// How much a change of threads brings at most, in bytes.
+    /// The most content that one change of threads brings, in bytes.
     private static let batchSize = 256 * 1024
 
     private let source: any BodySource

@@ -36,7 +36,7 @@ final class ExecutorBoundStream: DuplexStream {
     @concurrent
     private func writeOnLoop(_ bytes: ByteSlice) async throws { try await stream.write(bytes) }
 
-    /// Begins what one task does at a time.
+    /// Begins an operation that one task does at a time.
     private func begin(_ isBusy: borrowing Atomic<Bool>, _ verb: String) throws {
         guard !isClosed.load(ordering: .acquiring) else {
             throw NetworkError(.cancelled, side: .upstream, detail: "the tunnel was closed")

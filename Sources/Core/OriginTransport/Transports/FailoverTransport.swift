@@ -58,7 +58,7 @@ package struct UpstreamRoute {
     ///
     /// - Parameters:
     ///   - pool: the connections to its origin.
-    ///   - basePath: what its paths begin with; empty, or without a slash at its end.
+    ///   - basePath: the beginning of its paths; empty, or without a slash at its end.
     package init(_ pool: OriginPool, basePath: String) {
         self.pool = pool
         self.basePath = basePath
@@ -94,7 +94,7 @@ package struct FailoverTransport: HTTPTransport {
 
         /// Those that worked lately first, and the others after them, rather than none.
         func order(for target: String, now: UInt64) -> [Int] {
-            // What is for a server as a whole (`*`) would reach beyond a base path.
+            // A request for the server as a whole (`*`) would reach beyond a base path.
             let usable = all.indices.filter {
                 target != "*" || all[$0].basePath == all[0].basePath
             }
@@ -103,7 +103,7 @@ package struct FailoverTransport: HTTPTransport {
         }
     }
 
-    /// How long an upstream that could not be reached is left alone: 10 s, like nginx's `fail_timeout`.
+    /// The cool-down of an unreachable upstream: 10 s, like nginx's `fail_timeout`.
     private static let rest = Duration.seconds(10)
 
     private let routes: LoopBound<Routes>
@@ -142,7 +142,7 @@ package struct FailoverTransport: HTTPTransport {
         return try await send(request, over: order[order.count - 1], context: &context)
     }
 
-    /// Whether an error says that an upstream cannot be reached, so that another may be asked.
+    /// Whether an error shows that an upstream cannot be reached, so that another one is tried.
     ///
     /// An untrusted certificate is not an outage: the operator must hear of it. Nor is what we lack
     /// ourselves, or the end of the exchange's time.
@@ -164,7 +164,7 @@ package struct FailoverTransport: HTTPTransport {
             // What follows the base path may be empty or a query; the other upstream may have none.
             if !request.target.hasPrefix("/") { request.target = "/" + request.target }
         }
-        // The record tells of the one that was asked.
+        // The record names the upstream of the attempt.
         context.destination =
             index == 0
             ? nil : RequestContext.Destination(origin: request.origin, target: request.target)

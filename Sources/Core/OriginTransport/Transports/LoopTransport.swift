@@ -142,7 +142,7 @@ package struct LoopTransport: HTTPTransport {
     }
 
     /// Sends a request whose content is still to come, within the share of the pool for those.
-    // Never inlined: other requests would make room for what it waits with.
+    // Never inlined: otherwise other requests would have room for its variables in their frame.
     @inline(never)
     private func upload(
         _ request: Request,

@@ -12,14 +12,14 @@ public final class PooledTransport: HTTPTransport {
     private let options: UpstreamOptions
     /// The system's authorities take 4 MB, and are read for the first `https` origin only.
     private let tls: LazyTLS
-    private let ownsLoop: Bool
+    private let ownership: LoopOwnership
     private let pools = Mutex(Pools())
 
     private struct Pools {
         var known: [Origin: LoopBound<OriginPool>] = [:]
-        /// How many there may be before unused ones are dropped.
+        /// The number of pools before unused ones are dropped.
         var limit = 64
-        /// How many requests have no response yet.
+        /// The number of requests without a response.
         var inFlight = 0
         var isShut = false
         var isDrained = false
@@ -27,7 +27,7 @@ public final class PooledTransport: HTTPTransport {
         var waiters: [ShutdownWaiter] = []
     }
 
-    /// How many origins there is a pool for.
+    /// The number of origins with a pool.
     package var originCount: Int { pools.withLock { $0.known.count } }
 
     /// Starts a loop and makes an empty pool.
@@ -41,28 +41,33 @@ public final class PooledTransport: HTTPTransport {
             let tls = try LazyTLS(options.tls())
             let loop = try EventLoop()
             try loop.start()
-            self.init(options, tls, loop, ownsLoop: true)
+            self.init(options, tls, loop, .own)
         } catch let error as IOError {
             throw NetworkError(.internalError, side: .proxy, detail: "\(error)")
         }
     }
 
-    /// Makes a transport on a loop that runs already, and that ends with it if it is its own.
+    /// Whether a transport stops its loop at its end.
+    package enum LoopOwnership: Sendable {
+        case own, shared
+    }
+
+    /// Makes a transport on a loop that runs already.
     package convenience init(
         options: UpstreamOptions,
         on loop: EventLoop,
-        ownsLoop: Bool = false
+        _ ownership: LoopOwnership = .shared
     ) throws {
-        self.init(options, try LazyTLS(options.tls()), loop, ownsLoop: ownsLoop)
+        self.init(options, try LazyTLS(options.tls()), loop, ownership)
     }
 
     private init(
         _ options: UpstreamOptions,
         _ tls: LazyTLS,
         _ loop: EventLoop,
-        ownsLoop: Bool
+        _ ownership: LoopOwnership
     ) {
-        self.ownsLoop = ownsLoop
+        self.ownership = ownership
         self.loop = loop
         self.options = options
         self.tls = tls
@@ -71,11 +76,11 @@ public final class PooledTransport: HTTPTransport {
 
     deinit {
         guard !pools.withLock(\.isShut) else { return }
-        let (pools, loop, ownsLoop) = (pools.withLock { Array($0.known.values) }, loop, ownsLoop)
+        let (pools, loop, ownership) = (pools.withLock { Array($0.known.values) }, loop, ownership)
         loop.submit {
-            // Bodies that are still read come to their end first.
+            // The remaining bodies end first.
             var left = pools.count
-            let stopWhenEmpty = { if left == 0, ownsLoop { loop.stop() } }
+            let stopWhenEmpty = { if left == 0, ownership == .own { loop.stop() } }
             stopWhenEmpty()
             for pool in pools {
                 pool.value.close {
@@ -121,12 +126,12 @@ public final class PooledTransport: HTTPTransport {
         }
     }
 
-    /// Takes no more requests, lets those under way and their responses come to their end, and then closes
-    /// everything, the event loop included.
+    /// Accepts no more requests, waits for the requests and responses under way, and then closes all
+    /// connections and the event loop.
     ///
-    /// - Parameter patience: how long to wait for that; `nil` for as long as they take. What is left
-    ///   after it ends by itself, within its own limits.
-    /// - Returns: whether all has ended.
+    /// - Parameter patience: the longest wait; `nil` for no limit. Exchanges that are left then end by
+    ///   themselves, within their own limits.
+    /// - Returns: whether all exchanges have ended.
     @discardableResult
     public func shutdown(within patience: Duration? = nil) async -> Bool {
         let (isFirst, isIdle) = pools.withLock { pools in
@@ -144,11 +149,11 @@ public final class PooledTransport: HTTPTransport {
                 if !pools.isDrained { pools.waiters.append(waiter) }
                 return pools.isDrained
             }
-            if isDrained { return waiter.resume(true) }
+            if isDrained { return waiter.finish(.drained) }
             guard let patience else { return }
             Task {
                 try? await Task.sleep(for: patience)
-                waiter.resume(false)
+                waiter.finish(.impatient)
             }
         }
     }
@@ -176,7 +181,7 @@ public final class PooledTransport: HTTPTransport {
         if isLast { drain() }
     }
 
-    /// Stops the loop once no connection is left; no request is without its response any more.
+    /// Stops the loop once no connection is left; every request has its response by then.
     private func drain() {
         let known = pools.withLock { Array($0.known.values) }
         loop.submit { [self] in
@@ -188,8 +193,8 @@ public final class PooledTransport: HTTPTransport {
                     defer { pools.waiters = [] }
                     return pools.waiters
                 }
-                for waiter in waiters { waiter.resume(true) }
-                if ownsLoop { loop.stop() }
+                for waiter in waiters { waiter.finish(.drained) }
+                if ownership == .own { loop.stop() }
             }
             finish()
             for pool in known {
@@ -242,7 +247,7 @@ public final class PooledTransport: HTTPTransport {
             serving: .callers
         )
         pools.withLock { pools in
-            // Twice as many as are used, so that a program that asks ever new hosts looks seldom.
+            // Twice the number in use, so that a program with ever new hosts searches rarely.
             if pools.known.count >= pools.limit {
                 pools.known = pools.known.filter { !$0.value.value.isUnused }
                 pools.limit = max(64, pools.known.count * 2)
@@ -281,19 +286,26 @@ private final class LazyTLS: Sendable {
 
 /// A wait for a shutdown, which ends once.
 private final class ShutdownWaiter: Sendable {
+    /// The reason for the end of the wait.
+    enum End {
+        case drained
+        /// The caller's patience has ended.
+        case impatient
+    }
+
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 
     init(_ continuation: CheckedContinuation<Bool, Never>) {
         self.continuation = Mutex(continuation)
     }
 
-    func resume(_ isDrained: Bool) {
-        continuation.withLock { $0.take() }?.resume(returning: isDrained)
+    func finish(_ end: End) {
+        continuation.withLock { $0.take() }?.resume(returning: end == .drained)
     }
 }
 
 extension UpstreamOptions {
-    /// What the options demand of a TLS peer.
+    /// The demands of the options on a TLS peer.
     ///
     /// - Throws: `proxy_internal_error` that names an invalid pin.
     fileprivate func tls() throws(NetworkError) -> TLSContext.Options {

@@ -12,7 +12,7 @@ public struct SharedTransport: HTTPTransport {
 
     /// Sends the request once; see `HTTPTransport`.
     ///
-    /// - Throws: what an attempt fails with; `proxy_internal_error` if the transport cannot be made.
+    /// - Throws: the error of the attempt; `proxy_internal_error` if the transport cannot be made.
     public func send(
         _ request: Request,
         context: inout RequestContext

@@ -24,7 +24,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         else { return nil }
         let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
         var words = ["curl"]
-        words += CurlWords.method(method, hasContent: hasBody)
+        words += hasBody ? CurlWords.methodWithContent(method) : CurlWords.method(method)
         let kind = line["auth.kind"]?.text
         let owner = line["channel"]?.text.map { "of channel \($0)" } ?? "of the channel"
         var target = url.description
@@ -38,7 +38,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
             case .parameter, .field, nil: break
             }
         }
-        words += CurlWords.url(target, isAsterisk: url.isAsterisk)
+        words += CurlWords.url(target, url.isAsterisk ? .asterisk : .path)
         var names: Set<String> = []
         if case .object(let fields)? = line["headers"] {
             for field in fields {

@@ -24,19 +24,19 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
         let channel = line["channel"]?.text.flatMap { entrances.channels[$0] }
         let entrance = channel ?? entrances.shared
         let count = line["bytes_in"]?.integer ?? 0
-        words += CurlWords.method(method, hasContent: count > 0)
+        words += count > 0 ? CurlWords.methodWithContent(method) : CurlWords.method(method)
         let base = address(of: entrance)
-        let isAsterisk = path == "*"
-        var target = isAsterisk ? "" : path
+        let form: CurlWords.TargetForm = path == "*" ? .asterisk : .path
+        var target = form == .asterisk ? "" : path
         if target.contains(PathTemplate.marker) {
             missing.append("a credential in the path")
             target = target.replacing(PathTemplate.marker, with: "")
         }
         target += query(line["query"]?.text ?? "", mode)
         switch Self.way(to: channel, line, path) {
-        case .direct: words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+        case .direct: words += CurlWords.url(base + target, form)
         case .host(let host):
-            words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+            words += CurlWords.url(base + target, form)
             words += CurlWords.field("Host", host)
         case .proxy(let authority):
             words += ["-x", base] + CurlWords.url("http://\(authority)\(target)")
