@@ -147,7 +147,10 @@ package final class LogSubscription: Sendable {
                 level: .warning,
                 event: .log,
                 message: "lines were dropped",
-                facts: [("dropped", .number(lost)), ("reason", .text("the reader is too slow"))]
+                facts: [
+                    (LogKey.dropped.name, .number(lost)),
+                    (LogKey.reason.name, .text("the reader is too slow")),
+                ]
             ),
             to: output
         )

@@ -16,7 +16,10 @@ package struct LogLine: Sendable {
         raw = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The value of a key; dots separate the levels of nested objects (`auth.generation`).
+    /// The value of a key.
+    package subscript(key: LogKey) -> LogValue? { self[key.name] }
+
+    /// The value of a key by its name; dots separate the levels of nested objects (`auth.generation`).
     package subscript(key: String) -> LogValue? {
         if let value = object[key] { return value }
         guard key.contains(".") else { return nil }
@@ -28,7 +31,7 @@ package struct LogLine: Sendable {
     }
 
     /// The text of the time; empty if the line has none.
-    package var time: String { self["time"]?.text ?? "" }
+    package var time: String { self[.time]?.text ?? "" }
 
     /// When the exchange or event ended, in microseconds since the Unix epoch; zero if the line has no
     /// time.
@@ -37,7 +40,7 @@ package struct LogLine: Sendable {
     package var end: Int64 {
         guard let time = WallTime(rfc3339: time) else { return 0 }
         let start = time.seconds * 1_000_000 + Int64(time.microseconds)
-        guard self["event"]?.text == "exchange", let duration = self["duration_ms"]?.number else {
+        guard self[.event]?.text == "exchange", let duration = self[.duration]?.number else {
             return start
         }
         return start &+ (Int64(exactly: (duration * 1000).rounded()) ?? 0)
