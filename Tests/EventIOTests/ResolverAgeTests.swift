@@ -40,7 +40,7 @@ final class ResolverClock: Sendable {
                 gate.wait()
                 gate.signal()
             }
-            return .failure(NameLookup.Failure(reason: "no server", mayPass: true))
+            return .failure(NameLookup.Failure(.temporary, reason: "no server"))
         }
 
         func open() {

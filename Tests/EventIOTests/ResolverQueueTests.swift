@@ -7,7 +7,7 @@ import Testing
 /// Who waits for which name.
 @Suite struct ResolverQueueTests {
     private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
-    private static let noServer = NameLookup.Failure(reason: "no server", mayPass: true)
+    private static let noServer = NameLookup.Failure(.temporary, reason: "no server")
 
     /// Name servers that answer for a name once its gate is open, and count the questions.
     private final class NameServers: Sendable {
@@ -101,15 +101,15 @@ import Testing
         #expect(await task.value == .aborted)
     }
 
-    @Test(arguments: [true, false])
-    func `an old answer serves while the name servers fail, and not when they say no`(
-        mayPass: Bool
+    @Test(arguments: [NameLookup.Failure.Persistence.temporary, .permanent])
+    func `an old result is used while name servers fail, but not after they deny the name`(
+        persistence: NameLookup.Failure.Persistence
     ) async throws {
         let (questions, clock) = (Counter(), ResolverClock())
         let resolver = Resolver(now: { clock.now }) { _ in
             questions.next() == 1
                 ? .success(ResolverQueueTests.found)
-                : .failure(NameLookup.Failure(reason: "no", mayPass: mayPass))
+                : .failure(NameLookup.Failure(persistence, reason: "no"))
         }
         let loop = try EventLoop()
         try loop.start()
@@ -133,7 +133,7 @@ import Testing
         clock.advance(by: .seconds(31))
         #expect(
             await ask()
-                == (mayPass
+                == (persistence == .temporary
                     ? .success(ResolverQueueTests.found) : .failure(.unknownHost("no")))
         )
         #expect(questions.value == 2)

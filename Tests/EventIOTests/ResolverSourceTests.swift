@@ -18,7 +18,7 @@ import Testing
                 silent.add(1)
                 gate.wait()
                 gate.signal()
-                return .failure(NameLookup.Failure(reason: "silent", mayPass: true))
+                return .failure(NameLookup.Failure(.temporary, reason: "silent"))
             }
             return .success(
                 ["192.0.2.1", "2001:db8::1"].compactMap { SocketAddress(ip: $0, port: 0) }

@@ -88,15 +88,13 @@ import Testing
         return flushed
     }
 
-    private func add(_ entry: FlushEntry, to queue: inout FlushQueue, isLast: Bool = false) -> Bool
-    {
-        queue.add(entry, isLast: isLast)
-    }
-
     @Test func `entries are flushed in their order, and then the queue is empty`() {
         let entries = (0..<3).map { _ in FlushEntry() }
         var queue = FlushQueue()
-        for entry in entries { #expect(!add(entry, to: &queue)) }
+        for entry in entries {
+            let isDue = queue.add(entry)
+            #expect(!isDue)
+        }
         #expect(queue.count == 3)
         let flushed = flush(&queue)
         #expect(flushed == entries.map { ObjectIdentifier($0) })
@@ -105,26 +103,31 @@ import Testing
 
     @Test func `the last work of a turn is flushed at once`() {
         var queue = FlushQueue()
-        #expect(add(FlushEntry(), to: &queue, isLast: true))
+        let isDue = queue.addLast(FlushEntry())
+        #expect(isDue)
         let flushed = flush(&queue)
         #expect(flushed.count == 1)
     }
 
     @Test func `a full queue is flushed at once`() {
         var queue = FlushQueue()
-        for _ in 1..<FlushQueue.limit { #expect(!add(FlushEntry(), to: &queue)) }
-        #expect(add(FlushEntry(), to: &queue))
+        for _ in 1..<FlushQueue.limit {
+            let isDue = queue.add(FlushEntry())
+            #expect(!isDue)
+        }
+        let isDue = queue.add(FlushEntry())
+        #expect(isDue)
         let flushed = flush(&queue)
         #expect(flushed.count == FlushQueue.limit)
     }
 
-    @Test func `what joins during a flush is flushed with it`() {
+    @Test func `an entry added during a flush is flushed with it`() {
         let (first, second) = (FlushEntry(), FlushEntry())
         var queue = FlushQueue()
-        _ = queue.add(first, isLast: false)
+        _ = queue.add(first)
         let flushed = flush(&queue) { queue, entry in
             guard entry === first else { return }
-            let isFlushedAtOnce = queue.add(second, isLast: true)
+            let isFlushedAtOnce = queue.addLast(second)
             #expect(!isFlushedAtOnce)
         }
         #expect(flushed == [ObjectIdentifier(first), ObjectIdentifier(second)])

@@ -13,9 +13,9 @@ import Testing
     private func parsed() -> HTTPHeaders {
         let head = Array("GET\r\nA: 1\r\nHost:b\r\nC: 3\r\n\r\n".utf8)
         var headers = HTTPHeaders(head: head.span, spare: 100)
-        #expect(headers.append(name: 5..<6, value: 8..<9, isVerbatim: true) == nil)
-        #expect(headers.append(name: 11..<15, value: 16..<17, isVerbatim: false) == .host)
-        #expect(headers.append(name: 19..<20, value: 22..<23, isVerbatim: true) == nil)
+        #expect(headers.append(name: 5..<6, value: 8..<9, .verbatim) == nil)
+        #expect(headers.append(name: 11..<15, value: 16..<17, .loose) == .host)
+        #expect(headers.append(name: 19..<20, value: 22..<23, .verbatim) == nil)
         return headers
     }
 

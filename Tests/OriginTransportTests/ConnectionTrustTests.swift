@@ -118,7 +118,7 @@ import Testing
         var share = UploadShare(of: 4)
         let begun = (1...4).map { _ in share.begin() }
         #expect(begun == [true, true, true, false])
-        let waiter = PoolWaiter(wantsNew: false)
+        let waiter = PoolWaiter()
         share.waiters.add(waiter)
         share.end()
         // Its place went to the one that waited.

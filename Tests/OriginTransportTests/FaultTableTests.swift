@@ -6,7 +6,7 @@ import Testing
 @testable import OriginTransport
 
 @Suite struct FaultTableTests {
-    @Test func `a process without free descriptors does not blame the upstream`() {
+    @Test func `the lack of descriptors is an error of the proxy`() {
         let error = FaultTable.error(
             .exhausted("Too many open files"),
             in: .connecting,
@@ -20,20 +20,18 @@ import Testing
     }
 
     @Test(arguments: [
-        (TimeoutPhase.awaitingHead, true, NetworkError.RetrySafety.idempotentOnly),
-        (.sending, true, .idempotentOnly), (.awaitingHead, false, .unsafe),
-        (.readingBody, false, .unsafe),
+        (TimeoutPhase.awaitingHead, NetworkError.RetrySafety.idempotentOnly),
+        (.sending, .idempotentOnly), (.awaitingHead, .unsafe), (.readingBody, .unsafe),
     ])
-    func `a dead connection is no timeout, and may be repeated if it was pooled`(
+    func `a dead connection is not reported as a timeout and keeps its retry safety`(
         phase: TimeoutPhase,
-        isPooled: Bool,
         retry: NetworkError.RetrySafety
     ) {
         let error = FaultTable.error(
             .unresponsive("Connection timed out"),
             in: phase,
             to: "api.example",
-            mayBeStale: isPooled
+            onceSent: retry
         )
         #expect(error.kind == .connectionTerminated)
         #expect(error.side == .upstream)
@@ -41,13 +39,13 @@ import Testing
         #expect(error.detail.contains("dead"))
     }
 
-    @Test func `a pooled connection whose server takes its time is not repeated`() {
+    @Test func `a timeout on a pooled connection is not safe to retry`() {
         let error = FaultTable.error(
             .timedOut,
             in: .awaitingHead,
             to: "api.example",
             after: TimeSetting("timeouts.response", .seconds(600)),
-            mayBeStale: true
+            onceSent: .idempotentOnly
         )
         #expect(error.kind == .httpResponseTimeout)
         #expect(error.retry == .unsafe)

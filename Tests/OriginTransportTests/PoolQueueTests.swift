@@ -10,7 +10,7 @@ import Testing
     private let second = Sender()
 
     private func waiter(of sender: Sender?) -> PoolWaiter {
-        PoolWaiter(of: sender.map { ObjectIdentifier($0) }, wantsNew: false)
+        PoolWaiter(of: sender.map { ObjectIdentifier($0) })
     }
 
     @Test func `senders take turns, and each keeps its order`() {

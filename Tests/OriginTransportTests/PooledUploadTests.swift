@@ -82,7 +82,7 @@ import Testing
         // A loop of its own, whose clock is moved.
         let loop = try EventLoop(index: 97)
         try loop.start()
-        let transport = try PooledTransport(options: UpstreamOptions(), on: loop, ownsLoop: true)
+        let transport = try PooledTransport(options: UpstreamOptions(), on: loop, .own)
         let request = Request(
             method: .post,
             origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),

@@ -116,7 +116,7 @@ import Testing
                     transport: try PooledTransport(
                         options: UpstreamOptions(),
                         on: own,
-                        ownsLoop: true
+                        .own
                     )
                 )
             )
@@ -147,7 +147,7 @@ import Testing
         var transport: PooledTransport? = try PooledTransport(
             options: UpstreamOptions(),
             on: loop,
-            ownsLoop: true
+            .own
         )
         let request = Request(
             origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),

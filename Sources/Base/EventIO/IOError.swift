@@ -1,7 +1,7 @@
 import Glibc
 import NetproxySystem
 
-/// What can go wrong on a socket.
+/// An error on a socket.
 package enum IOError: Error, Sendable, Equatable {
     /// The deadline passed.
     case timedOut
@@ -29,7 +29,7 @@ package enum IOError: Error, Sendable, Equatable {
 }
 
 extension IOError {
-    /// Returns what `body` throws: for closures that cannot throw a typed error.
+    /// Returns the error that `body` throws: for closures that cannot throw a typed error.
     package static func thrown(by body: () async throws(IOError) -> Void) async -> IOError? {
         do throws(IOError) {
             try await body()
@@ -41,7 +41,7 @@ extension IOError {
 }
 
 extension IOError {
-    /// What an error number of a connection that was open says of it.
+    /// Translates an error number of an open connection.
     init(ofConnection code: Int32) {
         self =
             switch code {
@@ -56,7 +56,7 @@ extension IOError {
 }
 
 extension IOError: CustomStringConvertible {
-    /// What happened, for a log or a message.
+    /// The error as text, for a log or a message.
     package var description: String {
         switch self {
         case .timedOut: "timed out"

@@ -1,12 +1,12 @@
 import Glibc
 import Synchronization
 
-/// How many descriptors the process may have, and a reserve that no app's connection gets.
+/// The limit on descriptors of the process, and a reserve that no app's connection gets.
 ///
 /// Without descriptors no token can be fetched and no log reopened; libdispatch, which runs Swift's
 /// default executor, even traps when it cannot open a file.
 package enum DescriptorLimit {
-    /// What to do about too few descriptors, to follow "the process should".
+    /// The advice about too few descriptors, to follow "the process should".
     package static let advice = "raise its limit of open files (LimitNOFILE=, ulimit -n)"
 
     /// Enough for the usual limits of a configuration; the same as in the unit file.
@@ -36,7 +36,7 @@ package enum DescriptorLimit {
         return Int(count - reserve)
     }
 
-    /// How many descriptors the process may have.
+    /// The largest number of descriptors.
     static var current: Int {
         var limit = rlimit()
         // SAFETY: the structure lives for the call.

@@ -1,6 +1,6 @@
 import CNetproxySystem
 
-/// Keeps what is in the memory of this process, such as tokens, in there.
+/// Protects the memory of this process, which contains secrets such as tokens.
 package enum MemoryPrivacy {
     /// Has the kernel write no core dump of the process, and no other process of the same user read
     /// its memory or trace it; root still may.

@@ -2,7 +2,7 @@ import Glibc
 // The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
 import SwiftOverlayShims
 
-/// What the process uses of the machine, as Prometheus' own client libraries report it.
+/// The resources that the process uses, as Prometheus' own client libraries report them.
 package struct ProcessFigures: Sendable {
     /// Processor time so far, in user space and in the kernel, in seconds.
     package let cpuSeconds: Double
@@ -10,7 +10,7 @@ package struct ProcessFigures: Sendable {
     package let residentBytes: Int?
     /// Open descriptors; `nil` if `/proc` does not say.
     package let descriptors: Int?
-    /// How many descriptors it may have.
+    /// The largest number of descriptors.
     package let descriptorLimit: Int
 
     /// Measures this process; with many descriptors that takes milliseconds.

@@ -14,7 +14,7 @@ package enum ServiceManager {
         }
     }
 
-    /// How often systemd expects `WATCHDOG=1`, if it watches this process (sd_watchdog_enabled(3)).
+    /// The interval at which systemd expects `WATCHDOG=1`, if it watches this process (sd_watchdog_enabled(3)).
     package static func watchdogInterval(_ environment: [String: String]) -> Duration? {
         guard let interval = environment["WATCHDOG_USEC"].flatMap(Int64.init), interval > 0
         else { return nil }

@@ -8,10 +8,10 @@ let heldSignalArrived:
         signal,
         information,
         _ in
-        // The terminal's own signals come from the kernel, and go to the whole group.
+        // The terminal's own signals come from the kernel, for the whole group.
         guard let information = unsafe information else { return }
         let isForAll = unsafe information.pointee.si_code == SI_KERNEL
-        ChildProcess.held(signal, isForAll: isForAll)
+        ChildProcess.held(signal, sentTo: isForAll ? .group : .process)
     }
 
 let threadMissing: @convention(c) (Int32) -> Void = { _ in ThreadCheck.giveUp() }
@@ -40,7 +40,7 @@ private let threadStarted: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMu
     return nil
 }
 
-/// What a thread runs.
+/// The function that a thread runs.
 private final class ThreadBody: Sendable {
     let run: @Sendable () -> Void
 

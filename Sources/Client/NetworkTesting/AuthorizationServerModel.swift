@@ -4,7 +4,7 @@ import Synchronization
 /// An authorization server without sockets: client credentials and refresh tokens with rotation,
 /// reuse detection and a grace window, and a script of mishaps.
 public final class AuthorizationServerModel: HTTPTransport {
-    /// What happens to one token request.
+    /// The response to one token request.
     public enum Mishap: Sendable {
         /// No fault: it is answered.
         case none
@@ -48,7 +48,7 @@ public final class AuthorizationServerModel: HTTPTransport {
     private let clock: any NetworkClock
     /// Whether a refresh token is good for one use only.
     public let rotates: Bool
-    /// How long a spent refresh token is answered with the same tokens again.
+    /// The time for which a spent refresh token returns the same tokens again.
     public let grace: Duration
     /// Closed, it keeps token requests waiting before they are acted on.
     public let gate = Door()
@@ -75,7 +75,7 @@ public final class AuthorizationServerModel: HTTPTransport {
     /// Whether a spent refresh token was presented after the grace window.
     public var sawReuse: Bool { state.withLock { $0.isReused } }
 
-    /// What happens to the next token requests, in order.
+    /// The responses to the next token requests, in order.
     public func script(_ mishaps: Mishap...) { state.withLock { $0.script += mishaps } }
     /// The JSON text of `expires_in`.
     public func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }

@@ -8,7 +8,7 @@ public final class Door: Sendable {
     /// An open door.
     public init() {}
 
-    /// How many wait.
+    /// The number of waiting tasks.
     public var waiting: Int { waiters.count }
 
     /// Lets no task through from now on.

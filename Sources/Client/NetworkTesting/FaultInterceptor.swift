@@ -3,7 +3,7 @@ import Synchronization
 
 /// Breaks some of the calls that pass: put it innermost to test what stands around it.
 public struct FaultInterceptor: RequestInterceptor {
-    /// What goes wrong.
+    /// A failure.
     public enum Fault: Sendable {
         /// The attempt fails with an error, without being sent.
         case error(NetworkError)
@@ -39,7 +39,7 @@ public struct FaultInterceptor: RequestInterceptor {
         }
     }
 
-    /// Which attempts go wrong.
+    /// The attempts that fail.
     public enum Plan: Sendable, Hashable {
         /// The first ones.
         case first(Int)
@@ -65,10 +65,10 @@ public struct FaultInterceptor: RequestInterceptor {
         self.clock = clock
     }
 
-    /// How many attempts have passed or were broken.
+    /// The number of attempts, failed or not.
     public var attempts: Int { count.passed.load(ordering: .relaxed) }
 
-    /// Sends the request on, or does what the plan says.
+    /// Sends the request, or fails as planned.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,

@@ -3,11 +3,11 @@ import Synchronization
 
 /// A clock that only tests move.
 public final class ManualClock: NetworkClock {
-    /// What happens to a task that sleeps.
+    /// The behavior of a task that sleeps.
     public enum Sleeping: Sendable {
         /// Sleeps until the test has moved the clock far enough.
         case held
-        /// Moves the clock to the instant and goes on.
+        /// Moves the clock to the instant and continues.
         case skipped
     }
 
@@ -44,10 +44,10 @@ public final class ManualClock: NetworkClock {
         state.withLock { wallStart + ($0.wallOffset + $0.elapsed) }
     }
 
-    /// How many tasks sleep on this clock.
+    /// The number of tasks that sleep on this clock.
     public var sleepers: Int { state.withLock { $0.sleepers.count } }
 
-    /// How long each sleep was asked to be, in order.
+    /// The requested duration of each sleep, in order.
     public var slept: [Duration] { state.withLock { $0.slept } }
 
     /// Moves both clocks, and wakes the tasks that are due.

@@ -32,7 +32,7 @@ public final class ProtectedAPIModel: HTTPTransport {
 
     /// The requests so far.
     public var seen: [Seen] { state.withLock { $0.seen } }
-    /// What stands in `WWW-Authenticate` of a 401.
+    /// The value of `WWW-Authenticate` in a 401.
     public func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
     /// Answers every token with 401.
     public func refuseEverything() { state.withLock { $0.isRefusing = true } }

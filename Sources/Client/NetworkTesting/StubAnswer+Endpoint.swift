@@ -1,7 +1,7 @@
 public import NetworkClient
 
 extension StubAnswer {
-    /// What an endpoint's sample says.
+    /// The sample of an endpoint.
     public static func sample(_ sample: SampleResponse) -> StubAnswer {
         switch sample {
         case .response(let status, let headers, let content):

@@ -65,7 +65,7 @@ public final class StubTransport: HTTPTransport {
         }
     }
 
-    /// What was asked so far, in order.
+    /// The requests so far, in order.
     public var requests: [StubbedRequest] { state.withLock { $0.requests } }
 
     /// Returns when so many requests have arrived, or the task is cancelled.

@@ -9,7 +9,7 @@ final class Waiters<Wish: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many wait.
+    /// The number of waiting tasks.
     var count: Int { state.withLock { $0.waiting.count } }
 
     /// Returns once the wish is released or the task is cancelled; at once if `isFulfilled` says so.

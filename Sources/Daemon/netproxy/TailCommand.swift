@@ -132,7 +132,7 @@ struct TailCommand: AsyncParsableCommand {
         }
         // The log of a removed channel may still be there. Without the daemon, no channel is known.
         if !source.channels.isEmpty {
-            let unknown = missing.filter { $0 != LogDirectory.ownLog }
+            let unknown = missing.filter { $0 != LogLabels.ownLog }
             try UnknownChannel.require(unknown, source.channels)
         }
         if tail.isEmpty {

@@ -76,7 +76,7 @@ struct FieldSection {
         let known = headers.append(
             name: line.lowerBound..<colon,
             value: start..<end,
-            isVerbatim: isVerbatim
+            isVerbatim ? .verbatim : .loose
         )
         if let known {
             try notice(known, start..<end, in: head)

@@ -236,10 +236,9 @@ public struct HTTPHeaders: Sendable {
 
     /// Indexes a line whose bytes are in the head already.
     ///
-    /// `isVerbatim` says that the head holds exactly `name: value CRLF`. The caller, which reads the
-    /// bytes of a name that is not known, calls `noteUnusualName`.
+    /// The caller, which reads the bytes of an unknown name, calls `noteUnusualName`.
     @inline(__always)
-    package mutating func append(name: Range<Int>, value: Range<Int>, isVerbatim: Bool)
+    package mutating func append(name: Range<Int>, value: Range<Int>, _ form: LineArena.Form)
         -> KnownField?
     {
         let known = KnownFieldTable.lookup(arena.bytes.extracting(name))
@@ -248,7 +247,7 @@ public struct HTTPHeaders: Sendable {
                 name: name,
                 value: value,
                 tag: known?.rawValue ?? HTTPHeaders.unknown,
-                form: isVerbatim ? .verbatim : .loose
+                form: form
             )
         )
         if let known { note(known) } else { otherLengths |= HTTPHeaders.lengthBit(name.count) }

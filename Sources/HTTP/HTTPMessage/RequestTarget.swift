@@ -57,11 +57,11 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
             guard method == .options else { return nil }
             self = .asterisk
         } else {
-            self.init(absolute: bytes, isOptions: method == .options)
+            self.init(absolute: bytes, for: method)
         }
     }
 
-    private init?(absolute bytes: Span<UInt8>, isOptions: Bool) {
+    private init?(absolute bytes: Span<UInt8>, for method: HTTPMethod) {
         let scheme: Origin.Scheme
         let start: Int
         if RequestTarget.hasPrefix("http://", bytes) {
@@ -78,7 +78,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         guard let authority = Authority(bytes.extracting(start..<end)) else { return nil }
         let rest = bytes.string(in: end..<bytes.count)
         if end == bytes.count {
-            self = .absolute(scheme, authority, isOptions ? "*" : "/")
+            self = .absolute(scheme, authority, method == .options ? "*" : "/")
         } else {
             self = .absolute(scheme, authority, bytes[end] == UInt8(ascii: "?") ? "/" + rest : rest)
         }

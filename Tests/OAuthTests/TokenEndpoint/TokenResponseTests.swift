@@ -1,3 +1,4 @@
+import NetproxyBytes
 import NetworkCore
 import OAuth
 import Synchronization

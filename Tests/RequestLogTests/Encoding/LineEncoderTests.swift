@@ -67,9 +67,9 @@ import Testing
         guard case .object(let members) = Samples.parsed(line)?.object else { return }
         for member in members {
             guard case .object(let inner) = member.value else { continue }
-            for name in inner.map(\.name) { #expect(LogKeys.contains("\(member.name).\(name)")) }
+            for name in inner.map(\.name) { #expect(LogKey.exists("\(member.name).\(name)")) }
         }
-        for name in members.map(\.name) { #expect(LogKeys.contains(name), "\(name)") }
+        for name in members.map(\.name) { #expect(LogKey.exists(name), "\(name)") }
     }
 
     @Test func `a minimal record has only the keys that apply`() {

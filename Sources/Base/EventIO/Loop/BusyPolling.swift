@@ -18,15 +18,14 @@
 struct BusyPolling {
     /// The longest poll, in nanoseconds: where Linux's haltpoll governor begins, too.
     static let longest: UInt64 = 50_000
-    /// How many waits are measured together: odd, since waits for the app and for the API
-    /// alternate.
+    /// The number of waits in a window: odd, since waits for the app and for the API alternate.
     static let window = 129
     /// The longest average time from one wait to the next, in nanoseconds, work and wake-up
     /// included.
     static let longestPace: UInt64 = 200_000
-    /// How many windows poll before sleeps are measured again.
+    /// The number of windows that poll before sleeps are measured again.
     static let term = 64
-    /// How many of them must be worth it for a success.
+    /// The number of worthwhile windows that make a success.
     static let success = 8
     /// The most windows that sleep before the next trial.
     static let longestPause = 64
@@ -48,10 +47,10 @@ struct BusyPolling {
     ///
     /// Not when the loop was made: the first window is too slow to count.
     private(set) var beginning: (time: UInt64, cost: UInt64) = (0, 0)
-    /// What a piece of work costs with sleeps, in nanoseconds; a moving average since it last
+    /// The cost of a piece of work with sleeps, in nanoseconds; a moving average since it last
     /// polled.
     private var price: UInt64 = 0
-    /// How many pieces of work a sleep ends with, in fractions; a moving average since it last
+    /// The pieces of work at the end of a sleep, in fractions; a moving average since it last
     /// polled.
     private var yield: UInt64 = 0
 
@@ -90,32 +89,24 @@ struct BusyPolling {
             phase = left > 1 ? .sleeping(left: left - 1) : .polling(measures: 0, hits: 0, misses: 0)
         case .polling(let measures, let hits, let misses):
             let isWorthIt = isQuick && spent <= limit
-            polled(
-                measures: measures + 1,
-                hits: isWorthIt ? hits + 1 : hits,
-                misses: isWorthIt ? 0 : misses + 1,
-                isQuick: isQuick
-            )
+            let (hits, misses) = isWorthIt ? (hits + 1, 0) : (hits, misses + 1)
+            // One may be wrong: another process took the processor.
+            if misses < 2, measures + 1 < Self.term {
+                return phase = .polling(measures: measures + 1, hits: hits, misses: misses)
+            }
+            if hits >= Self.success {
+                pause = max(pause / 2, 1)
+            } else if isQuick {
+                pause = min(2 * pause, Self.longestPause)
+            }
+            phase = .sleeping(left: pause)
+            (price, yield) = (0, 0)
         }
     }
 
-    /// What a piece of work may cost with polls, in nanoseconds: from a fifth more to a tenth less.
+    /// The largest cost of a piece of work with polls, in nanoseconds: from a fifth more to a tenth less.
     private var limit: UInt64 {
         let gathered = min(max(yield, Self.parts), 2 * Self.parts) - Self.parts
         return price / 100 &* (120 - 30 * gathered / Self.parts)
-    }
-
-    private mutating func polled(measures: Int, hits: Int, misses: Int, isQuick: Bool) {
-        // One may be wrong: another process took the processor.
-        if misses < 2, measures < Self.term {
-            return phase = .polling(measures: measures, hits: hits, misses: misses)
-        }
-        if hits >= Self.success {
-            pause = max(pause / 2, 1)
-        } else if isQuick {
-            pause = min(2 * pause, Self.longestPause)
-        }
-        phase = .sleeping(left: pause)
-        (price, yield) = (0, 0)
     }
 }

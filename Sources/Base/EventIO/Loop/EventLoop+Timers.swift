@@ -51,13 +51,13 @@ extension EventLoop {
         try await Sleeper.sleep(on: self, until: now &+ duration.nanoseconds)
     }
 
-    /// Fires what is due, or reads for a while first if the process stood still.
+    /// Fires the due entries; after a standstill of the process, the loop reads for a while first.
     func timerDue() {
         unsafe clock.read()
         if let end = unsafe alarm.goOff(at: now) { setAlarm(for: end) } else { fireTimers() }
     }
 
-    /// Moves the loop's clock forward and fires what is due then: for tests, instead of waiting.
+    /// Moves the loop's clock forward and fires the entries that are due then: for tests, instead of waiting.
     package func advance(by duration: Duration) {
         preconditionCurrent()
         unsafe clock.skip(duration)

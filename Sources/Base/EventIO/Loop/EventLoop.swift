@@ -18,7 +18,7 @@ import Synchronization
     package let slabs = SlabPool()
     /// Spare memory for outgoing heads.
     package let outputs = OutputPool()
-    /// How long the loop has polled in all, in nanoseconds; for the loop's thread.
+    /// The total time of polling, in nanoseconds; for the loop's thread.
     package internal(set) var timePolled: UInt64 = 0
 
     let base: OpaquePointer
@@ -32,7 +32,7 @@ import Synchronization
     @exclusivity(unchecked) var alarm = LoopAlarm()
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
-    /// How many jobs of the present run are still to come.
+    /// The number of jobs that are left in the present run.
     @exclusivity(unchecked) private var jobsLeft = 0
     @exclusivity(unchecked) private var flushes = FlushQueue()
     private(set) var isStopping = false
@@ -133,7 +133,7 @@ import Synchronization
 
     // MARK: - Work
 
-    /// How many pieces of work there are: jobs to run and entries to flush.
+    /// The number of pieces of work: jobs to run and entries to flush.
     var workCount: Int { unsafe jobs.count + flushes.count }
 
     /// Whether the caller runs on this loop's thread.
@@ -163,14 +163,14 @@ import Synchronization
         inbox.add(body)
     }
 
-    /// Takes over what other threads have for the loop.
+    /// Takes over the work from other threads.
     func woken() {
         let taken = inbox.take()
         for job in taken.jobs { unsafe jobs.append(job) }
         for call in taken.calls { call() }
     }
 
-    /// Runs what is ready, and what that makes ready, up to a bound that keeps sockets from waiting.
+    /// Runs the ready jobs, and those that become ready, up to a bound that keeps sockets from waiting.
     private func runJobs() {
         let executor = unsafe asUnownedTaskExecutor()
         for _ in 0..<64 {
@@ -185,10 +185,10 @@ import Synchronization
         }
     }
 
-    /// Flushes the entry when this turn ends, or at once if nothing else is ready.
+    /// Flushes the entry when this turn ends, or at once if no other work is ready.
     package func flushLater(_ entry: FlushEntry) {
         let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
-        if unsafe flushes.add(entry, isLast: isLast) { flush() }
+        if unsafe isLast ? flushes.addLast(entry) : flushes.add(entry) { flush() }
     }
 
     private func flush() {

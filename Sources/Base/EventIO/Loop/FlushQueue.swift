@@ -1,30 +1,32 @@
 /// Something that has output to flush when the loop's turn ends.
 open class FlushEntry: TimerEntry {
-    /// Called on the loop, once for each time that the entry was queued.
+    /// Called on the loop once for each time that the entry was queued.
     open func flush() {}
 }
 
 /// The entries to flush at the end of the loop's turn, in their order.
 // SAFETY: each entry is retained while it is queued, and released after its flush.
 @safe struct FlushQueue {
-    /// More would need another slab of buffers, and would keep the first entry waiting.
+    /// More entries would need another slab of buffers, and would delay the first one.
     static let limit = 32
 
     private var entries: [Unmanaged<FlushEntry>] = unsafe []
     private var next = 0
-    /// Whether entries are being flushed; those that join are flushed, too.
+    /// Whether entries are being flushed; entries added now are flushed, too.
     private(set) var isFlushing = false
 
-    /// How many entries there are.
+    /// The number of entries.
     var count: Int { unsafe entries.count }
 
-    /// Adds an entry, and returns whether to flush at once.
-    ///
-    /// That is so if it is the last work of the loop's turn: the peer should not wait for our log line.
-    mutating func add(_ entry: FlushEntry, isLast: Bool) -> Bool {
+    /// Adds an entry; returns whether to flush at once, because the queue is full.
+    mutating func add(_ entry: FlushEntry) -> Bool {
         unsafe entries.append(.passRetained(entry))
-        return (isLast || count >= FlushQueue.limit) && !isFlushing
+        return count >= FlushQueue.limit && !isFlushing
     }
+
+    /// Adds an entry that is the last work of the turn; returns whether to flush at once, because the peer
+    /// should not wait for our log line.
+    mutating func addLast(_ entry: FlushEntry) -> Bool { add(entry) || !isFlushing }
 
     /// Returns the next entry to flush, for the caller to release; `nil` ends the flushing.
     @inline(__always)

@@ -4,9 +4,9 @@
 /// what its peers sent in the meantime unread. It reads first, so that a response that has arrived
 /// does not time out.
 struct LoopAlarm {
-    /// How late an alarm must be for a standstill: a busy loop is not as late.
+    /// The least delay of an alarm that shows a standstill: a busy loop is not as late.
     private static let standstill: UInt64 = 1_000_000_000
-    /// How long the loop then only reads.
+    /// The time for which the loop then only reads.
     private static let catchUp: UInt64 = 100_000_000
 
     /// When the alarm goes off, on the loop's clock; `.max` while it is not set.
@@ -27,7 +27,7 @@ struct LoopAlarm {
     /// Takes the alarm down, because it went off or because the timers fire anyway.
     mutating func clear() { time = .max }
 
-    /// Decides what happens when the alarm goes off.
+    /// Handles the alarm.
     ///
     /// - Returns: when to fire the timers if that has to wait for a catch-up; `nil` means now.
     mutating func goOff(at now: UInt64) -> UInt64? {

@@ -22,7 +22,7 @@ package struct LoopBound<Value>: @unchecked Sendable {
 }
 
 extension LoopBound {
-    /// Calls `body` with the value on its loop, and returns what it returns.
+    /// Calls `body` with the value on its loop, and returns its result.
     ///
     /// Call it from outside.
     package func call<Result: Sendable>(

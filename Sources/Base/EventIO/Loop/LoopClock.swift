@@ -11,11 +11,11 @@ struct LoopClock {
     private var time = monotonicNanoseconds()
     /// Whether the loop has waited since `time` was read.
     private var isStale = false
-    /// How far ahead of the system's clock this one is; 0 outside tests.
+    /// The lead over the system's clock; 0 outside tests.
     private var lead: UInt64 = 0
-    /// What a test adds to the time that the machine was suspended.
+    /// The time of suspension that a test adds.
     private var pretendedSuspension: Int64 = 0
-    /// When the calendar clock was read, on the monotonic one, and what it showed.
+    /// The last reading of the calendar clock, and its time on the monotonic clock.
     private var calendar: (read: UInt64, time: UInt64) = (0, 0)
 
     /// The time: the same until `expire()`, however long the turn takes.
@@ -54,7 +54,7 @@ struct LoopClock {
         isStale = false
     }
 
-    /// Has the next use of the clock read it.
+    /// Makes the next use of the clock read it.
     mutating func expire() { isStale = true }
 
     /// Counts as suspended for so long, in tests.

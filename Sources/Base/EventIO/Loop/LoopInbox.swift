@@ -3,7 +3,7 @@ import Glibc
 import NetproxySystem
 import Synchronization
 
-/// What other threads have for a loop: parts of tasks to run, and functions to call.
+/// Work from other threads for a loop: parts of tasks to run, and functions to call.
 struct LoopInbox: ~Copyable, Sendable {
     struct Content {
         var jobs: [UnownedJob] = []

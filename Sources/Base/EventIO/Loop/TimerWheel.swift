@@ -1,4 +1,4 @@
-/// Something with a deadline on an event loop: a subclass does in `fire()` what is then due.
+/// An entry with a deadline on an event loop; a subclass does its work in `fire()`.
 ///
 /// Moving the deadline is a store. The wheel looks again when the entry's old turn comes.
 open class TimerEntry {
@@ -50,7 +50,7 @@ struct TimerWheel {
 
     private var buckets = [[TimerEntry]](repeating: [], count: bucketCount)
     private var current: UInt64
-    /// How many entries the buckets hold.
+    /// The number of entries in the buckets.
     private var entryCount = 0
     private var distant: [TimerEntry] = []
     /// The tick at which the distant entries are looked at; `.max` while there are none.

@@ -2,28 +2,35 @@ import CNetproxyLibevent
 import Glibc
 import NetproxySystem
 
-/// Asks the system's resolver for the addresses of a name; blocks the calling thread.
+/// Looks up the addresses of a name with the system's resolver; blocks the calling thread.
 package enum NameLookup {
     /// Why there is no address.
     package struct Failure: Error, Sendable, Equatable {
-        /// In the system's words.
+        /// Whether the next lookup may succeed.
+        package enum Persistence: Sendable {
+            /// The name has no address.
+            case permanent
+            /// The lookup failed: the name servers do not respond, or no descriptors are left.
+            case temporary
+        }
+
+        /// The reason in the system's words.
         package let reason: String
-        /// Whether it says nothing about the name: name servers that do not answer, or no
-        /// descriptors.
-        package let mayPass: Bool
+        /// Whether the next lookup may succeed.
+        package let persistence: Persistence
 
         /// Makes a failure.
-        package init(reason: String, mayPass: Bool) {
+        package init(_ persistence: Persistence, reason: String) {
             self.reason = reason
-            self.mayPass = mayPass
+            self.persistence = persistence
         }
     }
 
     /// Both loopback addresses for `localhost` and the names below it, without a lookup (RFC 6761
     /// §6.3); `nil` for other names.
     ///
-    /// Credentials may go to such a name in the clear, so no name server must lead them elsewhere.
-    /// And the system leaves out ::1 on a machine without another IPv6 address.
+    /// Credentials may go to such a name in the clear, so no name server may redirect them. The system
+    /// omits ::1 on a machine without another IPv6 address.
     static func loopback(_ host: String) -> [SocketAddress]? {
         let name = host.lowercased()
         guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
@@ -52,7 +59,7 @@ package enum NameLookup {
             unsafe next = entry.pointee.ai_next
         }
         return found.isEmpty
-            ? .failure(Failure(reason: "no address", mayPass: false)) : .success(found)
+            ? .failure(Failure(.permanent, reason: "no address")) : .success(found)
     }
 
     private static func explain(_ code: Int32, _ errno: Int32) -> Failure {
@@ -61,7 +68,7 @@ package enum NameLookup {
             code == EAI_SYSTEM
             ? describe(errno: errno)
             : unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "unknown name"
-        let mayPass = [EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM].contains(code)
-        return Failure(reason: words, mayPass: mayPass)
+        let isTemporary = [EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM].contains(code)
+        return Failure(isTemporary ? .temporary : .permanent, reason: words)
     }
 }

@@ -1,4 +1,4 @@
-/// What name servers have answered, for as long as that may be used.
+/// The results of name lookups, while they may be used.
 ///
 /// Names of the configuration stay; of those that apps give, only the latest do, so that an app that
 /// asks for ever new names displaces no other's.
@@ -11,7 +11,7 @@ struct ResolvedNames {
         /// The address that a connection was made to last: tried first, so that dead ones before it
         /// cost one connection their head start, and not each (RFC 8305 §4).
         var preferred: SocketAddress?
-        /// Who gave the name.
+        /// The source of the name.
         var source: Resolver.Source
 
         /// The addresses in the order to try them.
@@ -22,7 +22,7 @@ struct ResolvedNames {
         }
     }
 
-    /// How many names of each kind are kept.
+    /// The number of names of each kind that are kept.
     private static let limit = 1024
 
     private var answers: [String: Answer] = [:]
@@ -31,7 +31,7 @@ struct ResolvedNames {
 
     subscript(host: String) -> Answer? { answers[host] }
 
-    /// Changes an answer, if there is one.
+    /// Changes the result for a name, if there is one.
     mutating func change(_ host: String, _ body: (inout Answer) -> Void) {
         guard var answer = answers[host] else { return }
         body(&answer)
@@ -45,7 +45,7 @@ struct ResolvedNames {
         arrivals[source, default: []].append(host)
     }
 
-    /// Keeps an answer.
+    /// Keeps a result.
     mutating func store(
         _ addresses: [SocketAddress],
         of host: String,
@@ -54,7 +54,7 @@ struct ResolvedNames {
         expiry: UInt64
     ) {
         let earlier = answers[host]
-        // A claim of the configuration is not lost to an app that asks, too.
+        // A name of the configuration stays one when an app uses it, too.
         let owner = earlier?.source == .configuration ? .configuration : source
         answers[host] = Answer(
             addresses: addresses,

@@ -15,21 +15,21 @@ import Synchronization
     /// The resolver of the process.
     package static let shared = Resolver(NameLookup.addresses)
 
-    /// How long an answer is used, in nanoseconds: 30 s, like nginx with `valid=30s`.
+    /// The lifetime of a result, in nanoseconds: 30 s, like nginx with `valid=30s`.
     private static let lifetime: UInt64 = 30_000_000_000
     /// How long it is used after that while name servers fail: one hour, where RFC 8767 allows
     /// days.
     private static let staleness: UInt64 = 3_600_000_000_000
-    /// How long an old answer is used before the name servers are asked again: 5 s.
+    /// The time for which an old result is used before the next lookup: 5 s.
     private static let reprieve: UInt64 = 5_000_000_000
-    /// How long a caller that could use an old answer waits for a new one.
+    /// The longest wait for a new result if there is an old one.
     private static let patience = Duration.seconds(1)
     /// Each dead name keeps one thread busy for as long as the system's resolver tries.
     private static let threadCount = 16
-    /// How many of the threads may be busy with names that apps give.
+    /// The number of threads that may look up names from apps.
     private static let threadsForApps = 8
 
-    /// Who gives a name.
+    /// The source of a name.
     package enum Source: Sendable, Hashable {
         /// The configuration, or the program itself: few names, on which others depend.
         case configuration
@@ -57,11 +57,11 @@ import Synchronization
         var names = ResolvedNames()
         var threads = 0
         var idle = 0
-        /// How many threads are busy with names that apps gave.
+        /// The number of threads that look up names from apps.
         var busyForApps = 0
         var tickets = 0
 
-        /// How many names a thread could take now.
+        /// The number of names that a thread could take now.
         var ready: Int {
             queue.count + min(queueOfApps.count, Resolver.threadsForApps - busyForApps)
         }
@@ -106,7 +106,7 @@ import Synchronization
     /// Makes a resolver; its threads never end.
     ///
     /// - Parameters:
-    ///   - now: the clock by which answers age, in nanoseconds.
+    ///   - now: the clock for the age of results, in nanoseconds.
     ///   - lookUp: finds the addresses of a name, without a port; may block.
     package init(
         now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds,
@@ -237,7 +237,7 @@ import Synchronization
         }
     }
 
-    /// Uses an old answer for a while before a caller waits for a new one again.
+    /// Uses an old result for a while before a caller waits for a new one again.
     private func postpone(_ host: String) {
         let expiry = now() &+ Resolver.reprieve
         state.withLock { state in state.names.change(host) { $0.expiry = expiry } }
@@ -291,7 +291,9 @@ import Synchronization
             )
             return .success(names[host]?.inOrder ?? addresses)
         case .failure(let failure):
-            guard failure.mayPass, let old = names[host], old.learned &+ staleness > now else {
+            guard failure.persistence == .temporary, let old = names[host],
+                old.learned &+ staleness > now
+            else {
                 names.remove(host)
                 return .failure(.unknownHost(failure.reason))
             }
@@ -301,7 +303,7 @@ import Synchronization
     }
 }
 
-/// One task that waits for an answer, until its deadline.
+/// One task that waits for a result, until its deadline.
 private final class ResolveWaiter: TimerEntry {
     private var result: Result<[SocketAddress], IOError>?
     private var continuation: CheckedContinuation<Void, Never>?

@@ -1,5 +1,5 @@
 extension SocketAddress {
-    /// How far an address reaches (RFC 6890 and IANA's registries of special-purpose addresses).
+    /// The reach of an address (RFC 6890 and IANA's registries of special-purpose addresses).
     package enum Reach: Sendable, Hashable {
         /// This machine: 127.0.0.0/8, ::1, 0.0.0.0/8, ::, unix sockets.
         case loopback
@@ -14,7 +14,7 @@ extension SocketAddress {
         case world
     }
 
-    /// How far the address leads; an IPv6 address that carries an IPv4 address counts as that.
+    /// The reach of the address; an IPv6 address that contains an IPv4 address has the reach of that one.
     package var reach: Reach {
         guard case .ip(let bytes, _) = kind else { return .loopback }
         return bytes.count == 4
@@ -54,7 +54,7 @@ extension SocketAddress {
         }
         if bytes[0] == 0xFE, bytes[1] & 0xC0 == 0x80 { return .link }
         if bytes[0] & 0xFE == 0xFC { return .site }
-        // 2000::/3 is what is given out; Teredo, ORCHID, documentation and 6to4 are not hosts.
+        // 2000::/3 is assigned; Teredo, ORCHID, documentation and 6to4 addresses are not hosts.
         guard bytes[0] & 0xE0 == 0x20 else { return .special }
         switch (bytes[0], bytes[1], bytes[2], bytes[3]) {
         case (0x20, 0x01, 0...1, _), (0x20, 0x01, 0x0D, 0xB8), (0x20, 0x02, _, _),

@@ -1,7 +1,7 @@
 import CNetproxyLibevent
 import Glibc
 
-/// Where a socket is bound or connected: an IP address and port, or a path.
+/// The address of a socket: an IP address and port, or a path.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case ip(bytes: [UInt8], port: UInt16)

@@ -5,7 +5,7 @@ import NetproxySystem
 /// A listening socket on a loop; every accepted connection goes to one closure.
 // SAFETY: the event is freed before the object goes away; everything happens on the loop.
 @safe package final class Listener {
-    /// Where it listens, with the port that the system chose if none was given.
+    /// The address, with the port that the system chose if none was given.
     package let address: SocketAddress
     private let loop: EventLoop
     private let descriptor: Int32
@@ -16,20 +16,27 @@ import NetproxySystem
     /// Whether another process may go on with the socket.
     private let isInherited: Bool
     private var pause: ActionTimer?
-    private let usesReserve: Bool
+    private let descriptors: Descriptors
     private let onStall: ((String) -> Void)?
 
-    /// Returns where the connection that has just come should go instead; `nil` to keep it.
+    /// The descriptors that the connections of a listener may take.
+    package enum Descriptors {
+        /// All: an operator can connect and find out why none are left.
+        case all
+        /// All but the last ones (`DescriptorLimit`).
+        case unreserved
+    }
+
+    /// Returns a function that moves the new connection to another loop; `nil` to keep it.
     package typealias BetterPlace = () -> ((AcceptedSocket) -> Void)?
 
     /// Listens.
     ///
     /// - Parameters:
-    ///   - socket: what to accept from; the listener duplicates its descriptor.
-    ///   - loop: where it accepts.
-    ///   - betterPlace: for sockets that other loops accept from, too.
-    ///   - usesReserve: whether its connections may take the last descriptors, so that an operator
-    ///     can find out why none are left.
+    ///   - socket: the listening socket; the listener duplicates its descriptor.
+    ///   - loop: the loop that accepts.
+    ///   - betterPlace: for sockets from which other loops accept, too.
+    ///   - descriptors: the descriptors that its connections may take.
     ///   - onStall: called on the loop with the reason each time that accepting has to pause.
     ///   - onAccept: called on the loop.
     /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of
@@ -38,7 +45,7 @@ import NetproxySystem
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
         betterPlace: BetterPlace? = nil,
-        usesReserve: Bool = false,
+        descriptors: Descriptors = .unreserved,
         onStall: ((String) -> Void)? = nil,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
@@ -46,7 +53,7 @@ import NetproxySystem
         self.loop = loop
         self.betterPlace = betterPlace
         self.onAccept = onAccept
-        self.usesReserve = usesReserve
+        self.descriptors = descriptors
         self.onStall = onStall
         address = socket.address
         isInherited = socket.isInherited
@@ -124,7 +131,7 @@ import NetproxySystem
                 default: return pauseAccepting(for: code)
                 }
             }
-            guard usesReserve || !DescriptorLimit.isReserved(accepted) else {
+            guard descriptors == .all || !DescriptorLimit.isReserved(accepted) else {
                 _ = Glibc.close(accepted)
                 return pauseAccepting(for: EMFILE)
             }

@@ -5,7 +5,7 @@ import NetproxySystem
 /// A bound and listening socket, from which loops make their listeners.
 package struct ListeningSocket: ~Copyable, Sendable {
     let descriptor: Int32
-    /// Where it listens; with the port that the system chose, if it was asked to.
+    /// The address, with the port that the system chose if none was given.
     package let address: SocketAddress
     /// Whether systemd opened it.
     package let isInherited: Bool
@@ -37,7 +37,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
     /// Binds and listens.
     ///
-    /// A stale unix socket, on which no process listens, is replaced; one that answers is an error.
+    /// A stale unix socket, on which no process listens, is replaced; one with a listener is an error.
     ///
     /// - Parameters:
     ///   - wanted: where.

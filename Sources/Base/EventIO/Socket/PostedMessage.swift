@@ -9,9 +9,9 @@ struct PostedMessage {
 
     /// Head and content.
     let output: OutputBuffer
-    /// How many bytes the kernel has.
+    /// The number of bytes that the kernel has accepted.
     private(set) var offset = 0
-    /// When the kernel must have all of it, on the loop's clock.
+    /// When the kernel must have accepted all bytes, on the loop's clock.
     let deadline: UInt64
 
     /// Takes a message over, or returns `nil` and leaves it alone if it is too long to be posted.

@@ -3,12 +3,13 @@ import Glibc
 import NetproxyBytes
 import NetproxySystem
 
-/// The descriptor of a stream socket, and its system calls: they retry when interrupted, and know
-/// nothing of what was called before.
+/// The descriptor of a stream socket, and its system calls.
+///
+/// The calls retry when interrupted, and keep no state.
 struct SocketDescriptor {
     let number: Int32
 
-    /// What came of a call that moves bytes.
+    /// The result of a call that moves bytes.
     enum Transfer {
         case count(Int)
         /// The kernel has no bytes, or no room for any.
@@ -42,7 +43,7 @@ struct SocketDescriptor {
         transfer { unsafe Glibc.send(number, bytes, count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Sends what follows the first `offset` bytes of the output and the body, gathered.
+    /// Sends the bytes after the first `offset` bytes of the output and the body, gathered.
     @inline(__always)
     func send(_ output: OutputBuffer, _ body: ByteSlice?, from offset: Int) -> Transfer {
         let headLeft = max(output.count - offset, 0)
@@ -112,7 +113,7 @@ struct SocketDescriptor {
         return code == 0 ? pending : systemError()
     }
 
-    /// Has `close()` reset the connection.
+    /// Makes `close()` reset the connection.
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         let size = socklen_t(MemoryLayout<linger>.size)
@@ -125,7 +126,7 @@ struct SocketDescriptor {
 
     // MARK: - Options
 
-    /// How much unsent data the kernel takes at most, in bytes: 256 KiB.
+    /// The most unsent data that the kernel accepts, in bytes: 256 KiB.
     ///
     /// Without a limit it takes megabytes for a reader that stops, and reports room to a slow
     /// reader's writer so seldom that the idle timeout passes in between.
@@ -150,7 +151,7 @@ struct SocketDescriptor {
         (TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3),
     ]
 
-    /// Has the kernel probe the other end while nothing is sent.
+    /// Makes the kernel probe the other end while no data is sent.
     func probeIdlePeer() {
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
         for (option, value) in SocketDescriptor.probing {
@@ -171,7 +172,7 @@ struct SocketDescriptor {
         _ = unsafe setsockopt(number, level, option, &value, size)
     }
 
-    /// What TCP knows of the data that was sent; `nil` for a unix socket.
+    /// TCP's knowledge of the sent data; `nil` for a unix socket.
     var flight: SentData? {
         var flight = netproxy_flight()
         // SAFETY: the structure lives for the call.
@@ -206,4 +207,16 @@ struct SocketDescriptor {
         let id = credentials.pid == 0 ? nil : credentials.pid
         return PeerProcess(userID: credentials.uid, processID: id)
     }
+}
+
+/// TCP's knowledge of the data sent on a connection.
+struct SentData: Equatable {
+    /// Whether the peer has acknowledged all of it.
+    var isDelivered: Bool
+    /// Whether segments, or probes of a full peer, are on their way without an acknowledgment.
+    ///
+    /// A peer that does not read, but answers the probes of its closed window, is not silent.
+    var isUnanswered: Bool
+    /// The time since the last acknowledgment, in nanoseconds.
+    var silence: UInt64
 }

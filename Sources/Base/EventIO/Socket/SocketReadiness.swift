@@ -1,4 +1,4 @@
-/// What an edge-triggered socket may assume of the kernel's buffers.
+/// The state of the kernel's buffers, as far as an edge-triggered socket knows it.
 ///
 /// The kernel reports a change once. Until a call finds otherwise, the socket counts as readable and
 /// writable; after that, until the next report.

@@ -1,7 +1,7 @@
 /// The wait of one task until a socket can be read, or written.
 // SAFETY: the continuation is taken before it is resumed, so it is resumed once.
 @safe struct SocketWait {
-    /// What ended the wait.
+    /// The reason for the end of the wait.
     enum End {
         /// The kernel reported something, or the socket was closed or aborted.
         case event

@@ -1,34 +1,34 @@
 package import NetproxyBytes
 
 extension StreamSocket {
-    /// Whether something was posted that is not sent yet.
+    /// Whether a posted message is not sent yet.
     package var hasPosted: Bool { unsafe posted != nil }
-    /// Why a posted message was lost, if one was: nothing may follow it.
-    package var lostPost: IOError? { unsafe postFault }
+    /// The error that lost a posted message, if there is one: no message may follow it.
+    package var lostPost: IOError? { unsafe loss }
 
-    /// Takes a whole message, and sends it when the present turn of the loop ends, or at once if
-    /// nothing else is ready: then `lostPost` says whether it went.
+    /// Takes a whole message, and sends it when the present turn of the loop ends, or at once if no other
+    /// work is ready: then `lostPost` has the error of a failed send.
     ///
-    /// Many connections are served in one turn. That the kernel sends for all of them in a row keeps
-    /// its code and ours in the processor's caches: a fifteenth of what a small request costs.
+    /// A turn serves many connections. Sending for all of them in a row keeps the kernel's code and ours
+    /// in the processor's caches: this saves a fifteenth of the cost of a small request.
     ///
-    /// The output goes back to the loop's pool. A fault ends the wait for reading: a reader meets it
+    /// The output returns to the loop's pool. An error ends the wait for reading: the reader throws it
     /// after the bytes that came before, and so does the next write.
     ///
     /// - Parameters:
     ///   - output: the head.
-    ///   - content: what goes with it.
-    ///   - deadline: when the kernel must have taken all of it, on the loop's clock; past it the fault
-    ///     is `.timedOut`.
-    /// - Returns: false if it is not taken: it is long, or the kernel is full. Its owner writes it.
-    /// - Throws: `.aborted`, or the fault of an earlier message.
+    ///   - content: the content after the head.
+    ///   - deadline: when the kernel must have accepted the message, on the loop's clock; past it the
+    ///     error is `.timedOut`.
+    /// - Returns: false if the message is too long or the kernel is full: then its owner writes it.
+    /// - Throws: `.aborted`, or the error of an earlier message.
     package func post(
         _ output: OutputBuffer,
         _ content: ByteSlice?,
         until deadline: UInt64
     ) throws(IOError) -> Bool {
         try checkUsable()
-        if let fault = unsafe postFault { throw fault }
+        if let fault = unsafe loss { throw fault }
         guard unsafe readiness.isWritable, !hasPosted,
             let message = PostedMessage(output, content, until: deadline)
         else { return false }
@@ -37,27 +37,27 @@ extension StreamSocket {
         return true
     }
 
-    /// Waits until the kernel has what was posted.
+    /// Waits until the kernel has accepted the posted message.
     ///
     /// - Throws: `.timedOut`, `.closedByPeer`, `.aborted`, `.system`.
     package func finishPosted(until deadline: UInt64) async throws(IOError) {
         while hasPosted, try !sendPosted() { try await waitWritable(until: deadline) }
-        if let fault = unsafe postFault { throw fault }
+        if let fault = unsafe loss { throw fault }
     }
 
-    /// Forgets what was posted.
+    /// Drops the posted message.
     package func dropPosted() {
         guard let message = unsafe posted.take() else { return }
         loop.outputs.give(message.output)
     }
 
-    /// Sends what was posted, as far as the kernel takes it.
+    /// Sends as much of the posted message as the kernel accepts.
     func flushPosted() {
         do throws(IOError) {
             if try sendPosted() {
                 if unsafe endsAfterPosted { shutdownWriting() }
             } else if let deadline = unsafe posted?.deadline {
-                // Rare: the kernel is full of what was written before.
+                // Rare: earlier writes have filled the kernel's buffer.
                 unsafe writer.setDeadline(deadline)
                 updateTimer()
             }
@@ -66,15 +66,15 @@ extension StreamSocket {
         }
     }
 
-    /// Loses the posted message: a reader, and the next write, meet the fault.
+    /// Drops the posted message; the next read and write throw the error.
     func failPosted(_ fault: IOError) {
         dropPosted()
-        unsafe postFault = fault
+        unsafe loss = fault
         unsafe readiness.becameReadable()
         resumeReader()
     }
 
-    /// Sends what was posted; returns false if some of it waits for the kernel.
+    /// Sends the posted message; returns false if a part of it waits for the kernel.
     func sendPosted() throws(IOError) -> Bool {
         guard var message = unsafe posted.take() else { return true }
         do throws(IOError) {

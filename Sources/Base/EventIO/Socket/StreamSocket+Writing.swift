@@ -6,10 +6,10 @@ extension StreamSocket {
     /// Writes the output and then the body, gathered, and waits while the kernel is full.
     ///
     /// - Parameters:
-    ///   - output: what is written first.
-    ///   - body: what is written after it.
-    ///   - idle: how long the kernel may take nothing; `nil` for as long as it likes.
-    ///   - limit: when all of it must be written, on the loop's clock.
+    ///   - output: the first bytes.
+    ///   - body: the bytes after the output.
+    ///   - idle: the longest time in which the kernel may accept no byte; `nil` for no limit.
+    ///   - limit: when all bytes must be written, on the loop's clock.
     /// - Throws: `.timedOut`, `.closedByPeer`, `.aborted`, `.system`.
     package func write(
         _ output: OutputBuffer,
@@ -23,11 +23,11 @@ extension StreamSocket {
         }
     }
 
-    /// Writes as much of the output and the body as the kernel takes at once.
+    /// Writes as much of the output and the body as the kernel accepts at once.
     ///
     /// The body may be moved into the output: write the rest from both as they are then.
     ///
-    /// - Returns: how many bytes were written; `nil` if that was all.
+    /// - Returns: the number of bytes written; `nil` for all of them.
     /// - Throws: `.closedByPeer`, `.aborted`, `.system`.
     package func writeNow(
         _ output: OutputBuffer,
@@ -46,7 +46,7 @@ extension StreamSocket {
                 guard let count = try writeSome(output, body, from: written) else { return written }
                 written += count
             } catch {
-                // The bytes before it are on their way; writing the rest meets the same fault.
+                // The bytes before it are on their way; writing the rest throws the same error.
                 guard written > 0 else { throw error }
                 return written
             }
@@ -56,7 +56,7 @@ extension StreamSocket {
 
     /// Writes the bytes after the first `offset`, and waits while the kernel is full.
     ///
-    /// - Throws: what `write(_:_:idle:until:)` throws.
+    /// - Throws: the errors of `write(_:_:idle:until:)`.
     package func write(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
@@ -87,8 +87,8 @@ extension StreamSocket {
     ) throws(IOError) -> Int? {
         try checkUsable()
         if hasPosted, try !sendPosted() { return nil }
-        // Nothing may follow a message that was lost.
-        if let fault = unsafe postFault { throw fault }
+        // No bytes may follow a lost message.
+        if let fault = unsafe loss { throw fault }
         return try transmit(output, body, from: offset)
     }
 
@@ -106,53 +106,7 @@ extension StreamSocket {
         }
     }
 
-    /// Notes what a send says of the kernel's buffer.
-    @inline(__always)
-    func recordSend(_ transfer: SocketDescriptor.Transfer) -> SocketDescriptor.Transfer {
-        switch transfer {
-        case .count:
-            if let watch = unsafe peerWatch, watch.isResting { watch.start() }
-        case .wouldBlock: unsafe readiness.filled()
-        case .failure(let code):
-            unsafe lastFailure = code
-            // The kernel reports a reset once, and has now reported it to a send: readers must find
-            // out by reading, since no other event follows.
-            unsafe readiness.becameReadable()
-            resumeReader()
-        }
-        return transfer
-    }
-
-    /// Returns when there may be room in the kernel.
-    ///
-    /// - Throws: `.timedOut`, `.aborted`.
-    func waitWritable(until deadline: UInt64) async throws(IOError) {
-        while unsafe !readiness.isWritable {
-            try checkUsable()
-            unsafe writer.begin(until: deadline)
-            updateTimer()
-            await unsafe suspend { unsafe writer.suspended($0) }
-            unsafe writer.clearDeadline()
-            switch unsafe writer.end {
-            case .event: if let fault = unsafe postFault { throw fault }
-            // Room that has come in the meantime counts.
-            case .timeout: if unsafe !readiness.isWritable { throw .timedOut }
-            case .cancellation: throw .aborted
-            }
-        }
-        try checkUsable()
-    }
-
-    /// Ends the present wait for writing, if there is one, with `.aborted`.
-    ///
-    /// The socket stays usable for reading; a message that was being written is cut.
-    package func cancelWrite() {
-        guard unsafe writer.isUnderWay else { return }
-        unsafe writer.finish(.cancellation)
-        resumeWriter()
-    }
-
-    /// Sends the end of the stream after everything written; reading goes on.
+    /// Sends the end of the stream after all written bytes; reading continues.
     package func shutdownWriting() {
         guard !isClosed else { return }
         if hasPosted { flushPosted() }

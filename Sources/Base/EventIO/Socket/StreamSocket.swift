@@ -1,57 +1,23 @@
 import CNetproxyLibevent
-import NetproxyBytes
 import NetproxyLiveObjects
 import NetproxySystem
 
-/// A connected stream socket on a loop: edge-triggered, registered once for its life, with async
-/// waits that allocate nothing.
+/// A connected stream socket: reads and writes of bytes, in the clear or over TLS.
 ///
-/// One task may wait for reading and one for writing at a time. It never leaves its loop.
-// SAFETY: the event is freed in `close()`, which the loop calls, before the descriptor is closed;
-// continuations are resumed exactly once because they are taken before they are resumed.
-@safe package final class StreamSocket: FlushEntry {
-    // What every read and write uses comes first, in few cache lines.
-    let descriptor: SocketDescriptor
+/// It is registered with its loop once for its life, and never leaves the loop. `NonblockingSocket` waits.
+// SAFETY: the event is freed in `close()`, which the loop calls, before the descriptor is closed.
+@safe package final class StreamSocket: NonblockingSocket {
     // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
-    @exclusivity(unchecked) var readiness = SocketReadiness()
-    /// Whether `abort()` was called.
-    @exclusivity(unchecked) private(set) var hasAborted = false
-    @exclusivity(unchecked) private var hasClosed = false
-    /// Where the loop may read for the waiting reader.
-    @exclusivity(unchecked) var fetch = Fetch()
-    package let loop: EventLoop
     @exclusivity(unchecked) var tls: TLSSession?
-    @exclusivity(unchecked) var reader = SocketWait()
-    /// What was posted and is not sent yet.
+    /// The posted message that is not sent yet.
     @exclusivity(unchecked) var posted: PostedMessage?
-    /// Why a posted message could not be sent.
-    @exclusivity(unchecked) var postFault: IOError?
-    /// Called once when the peer goes away, whether anything reads or not.
-    package var onPeerClosed: (() -> Void)?
-    @exclusivity(unchecked) var writer = SocketWait()
-    /// When to check for a reset that came with the last bytes.
-    @exclusivity(unchecked) private var resetCheck = UInt64.max
-    /// Called once instead of a waiting reader, while no task reads.
-    @exclusivity(unchecked) var parked: (() -> Void)?
-    /// Whether the end of the stream follows what was posted.
+    /// Whether the end of the stream follows the posted message.
     @exclusivity(unchecked) var endsAfterPosted = false
-    /// Watches a peer to which much is sent.
-    @exclusivity(unchecked) var peerWatch: PeerWatch?
-    /// Why the last send or read failed, for TLS, which only says that it did.
-    @exclusivity(unchecked) var lastFailure: Int32 = 0
     private let life = LiveObject(StreamSocket.self)
     private var event: OpaquePointer?
-    /// The address of the other end.
-    package let peer: SocketAddress
 
-    /// Whether the peer has sent its end of the stream, or the connection broke.
-    package var isPeerClosed: Bool { unsafe readiness.isPeerClosed }
-    /// Whether it speaks TLS.
+    /// Whether the socket speaks TLS.
     package var isEncrypted: Bool { unsafe tls != nil }
-    /// Whether `close()` was called.
-    package var isClosed: Bool { unsafe hasClosed }
-    /// Whether `abort()` was called.
-    package var isAborted: Bool { unsafe hasAborted }
     /// The address of this end.
     package var localAddress: SocketAddress? { descriptor.localAddress }
     /// The process at the other end of a unix socket.
@@ -62,10 +28,7 @@ import NetproxySystem
     /// - Throws: `IOError.exhausted` when the system watches no more of them; the descriptor is closed.
     package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) throws(IOError) {
         loop.preconditionCurrent()
-        self.descriptor = SocketDescriptor(descriptor)
-        self.peer = peer
-        self.loop = loop
-        super.init()
+        super.init(SocketDescriptor(descriptor), peer: peer, on: loop)
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let what = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
         unsafe event = event_new(loop.base, descriptor, what, socketReady, context)
@@ -83,26 +46,13 @@ import NetproxySystem
 
     // MARK: - Ending
 
-    /// Ends every wait on the socket with `.aborted`; its owner then closes it.
-    package func abort() {
-        guard unsafe !hasAborted else { return }
-        unsafe hasAborted = true
-        resumeReader()
-        resumeWriter()
-    }
-
-    @inline(__always)
-    func checkUsable() throws(IOError) {
-        if unsafe hasAborted || hasClosed { throw .aborted }
-    }
-
-    /// Closes the connection, after what the kernel takes of what is posted.
+    /// Closes the connection, after sending as much of a posted message as the kernel accepts.
     ///
-    /// Harmless when it is closed already.
+    /// Does nothing on a closed socket.
     package func close() {
         guard !isClosed else { return }
         loop.preconditionCurrent()
-        if hasPosted, unsafe !hasAborted { flushPosted() }
+        if hasPosted, !isAborted { flushPosted() }
         dropPosted()
         unsafe hasClosed = true
         loop.remove(self)
@@ -118,7 +68,7 @@ import NetproxySystem
         resumeWriter()
     }
 
-    /// Closes with a reset, so that the peer cannot mistake what it got for the whole.
+    /// Closes with a reset, so that the peer cannot mistake a part of the message for the whole.
     package func reset() {
         guard !isClosed else { return }
         dropPosted()
@@ -136,8 +86,8 @@ import NetproxySystem
         }
         if what & Int16(EV_READ) != 0 {
             unsafe readiness.becameReadable()
-            // libevent reports a reset as readable and writable only. Where nothing reads, one check
-            // tells it from bytes that wait for their turn.
+            // libevent reports a reset as readable and writable only. If no task reads, one check
+            // distinguishes it from bytes that wait for their turn.
             if unsafe !reader.isUnderWay, unsafe parked == nil, onPeerClosed != nil {
                 checkForReset()
             }
@@ -151,30 +101,6 @@ import NetproxySystem
             }
             resumeWriter()
         }
-    }
-
-    /// Has the socket checked for a reset a little later, after a read that emptied the kernel's buffer.
-    ///
-    /// A reset may share the report with the bytes: libevent reports it as readable and writable,
-    /// which every socket with bytes is, and no other report will follow. The check moves a deadline,
-    /// and costs nothing where the next bytes come sooner.
-    @inline(__always)
-    func checkForResetLater() {
-        unsafe resetCheck = loop.now &+ StreamSocket.resetCheckDelay
-        updateTimer()
-    }
-
-    private static let resetCheckDelay: UInt64 = 50_000_000
-
-    private func checkForReset() {
-        guard !isPeerClosed, descriptor.isBroken else { return }
-        unsafe readiness.peerClosed()
-        resumeReader()
-        reportPeerClosed()
-    }
-
-    private func reportPeerClosed() {
-        if let callback = onPeerClosed.take() { callback() }
     }
 
     override package func fire() {
@@ -196,25 +122,32 @@ import NetproxySystem
     }
 
     override public func flush() { flushPosted() }
+}
 
-    func updateTimer() {
-        guard !isClosed else { return }
-        let deadline = unsafe min(reader.deadline, writer.deadline, resetCheck)
-        if deadline == .max { loop.suspend(self) } else { loop.schedule(self, at: deadline) }
-    }
-
-    @inline(__always)
-    func resumeReader() {
-        if let waiter = unsafe reader.take() {
-            unsafe waiter.resume()
-        } else if let wake = unsafe parked.take() {
-            unsafe reader.clearDeadline()
-            wake()
+extension StreamSocket {
+    /// Watches whether the peer is there while more is sent than it may have room for.
+    ///
+    /// If the peer is gone, every wait ends with `.unresponsive`; a slow peer does not matter.
+    package func watchPeer(_ span: PeerWatch.Span) {
+        guard !peer.isUnix, !isClosed, unsafe peerWatch == nil else { return }
+        descriptor.limitSilence(milliseconds: 0)
+        let watch = PeerWatch(descriptor, on: loop, for: span) { [unowned self] in
+            lose(.unresponsive("nothing is acknowledged any more"))
         }
+        unsafe peerWatch = watch
+        watch.start()
     }
 
-    @inline(__always)
-    func resumeWriter() {
-        if let waiter = unsafe writer.take() { unsafe waiter.resume() }
+    /// Returns the watch to the kernel.
+    package func stopWatchingPeer() {
+        guard let watch = unsafe peerWatch.take() else { return }
+        loop.remove(watch)
+        limitSilence()
+    }
+
+    /// Ends every wait, and every later read and write, with the fault.
+    private func lose(_ fault: IOError) {
+        failPosted(fault)
+        resumeWriter()
     }
 }

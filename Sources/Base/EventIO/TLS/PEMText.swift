@@ -35,7 +35,7 @@ enum PEMText {
                 guard unsafe use(certificate, count) else { return nil }
                 count += 1
             }
-            // What ends the text is no failure (PEM_R_NO_START_LINE).
+            // The end of the text is not a failure (PEM_R_NO_START_LINE).
             guard count > 0 else { return nil }
             ERR_clear_error()
             return count

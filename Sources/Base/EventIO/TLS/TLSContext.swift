@@ -2,7 +2,7 @@ import CNetproxyOpenSSL
 package import NetproxyBytes
 import NetproxySystem
 
-/// What a client requires of a TLS peer; shared by all connections with the same requirements.
+/// The requirements of a client on a TLS peer, shared by all connections with the same requirements.
 // SAFETY: an SSL_CTX counts its references atomically and is not changed after `init`.
 @safe package final class TLSContext: @unchecked Sendable {
     /// The requirements, and our own certificate.
@@ -31,7 +31,7 @@ import NetproxySystem
 
     /// Reads the files and checks that they go together.
     ///
-    /// - Throws: `IOError.system` that names the file and what OpenSSL says about it.
+    /// - Throws: `IOError.system` that names the file and OpenSSL's reason.
     package init(_ options: Options) throws(IOError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -134,7 +134,7 @@ import NetproxySystem
     }
 }
 
-/// What OpenSSL says of its last failure on this thread.
+/// OpenSSL's reason for its last failure on this thread.
 func openSSLError() -> String {
     let code = ERR_get_error()
     ERR_clear_error()

@@ -28,7 +28,7 @@ package struct AppendFile: ~Copyable, Sendable {
         _ = close(descriptor)
     }
 
-    /// Writes what the kernel takes at once, and returns how many bytes that were.
+    /// Writes the bytes that the kernel accepts at once, and returns their number.
     package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         try writeOnce(bytes, to: descriptor)
     }

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Every call blocks: none belongs on an event loop.
 package struct FileDescriptor: ~Copyable, Sendable {
-    /// How a file is opened.
+    /// The mode in which a file is opened.
     ///
     /// Always with close-on-exec and, but for a stream, never through a symbolic link.
     package enum Mode: Sendable {
@@ -67,7 +67,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     deinit {
-        // What matters was synchronized, so the result says nothing more.
+        // The content was synchronized, so the result does not matter.
         _ = close(number)
     }
 

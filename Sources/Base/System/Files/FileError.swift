@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file operation that the system refused: what was tried, on which file, and why.
+/// A file operation that the system refused: the operation, the file, and the reason.
 package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the system call.
     package let operation: String
@@ -26,7 +26,7 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isForbidden: Bool { code == EACCES || code == EPERM }
     /// Whether the process or the system is out of descriptors or memory, which may pass.
     package var isExhaustion: Bool { code == EMFILE || code == ENFILE || code == ENOMEM }
-    /// Whether the medium cannot return what was written, or a checksum is wrong.
+    /// Whether the medium cannot return the written data, or a checksum is wrong.
     package var isDamage: Bool { code == EIO || code == EBADMSG || code == EUCLEAN }
     /// Whether the reader of the pipe has gone.
     package var isReaderGone: Bool { code == EPIPE }

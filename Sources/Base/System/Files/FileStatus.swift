@@ -20,7 +20,7 @@ package struct FileStatus: Sendable, Hashable {
     package let group: UInt32
     /// Whether a path still leads to it: an open file may have lost its last one.
     package let isLinked: Bool
-    /// When its content last changed, since 1970.
+    /// The time of the last change of the content, since 1970.
     package let modified: Duration
 
     /// Whether both are the same file, whatever their lengths.

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Whether a file or a directory is safe from other users: what they may write, they may have written.
+/// Judges whether a file or a directory is safe from other users: another user could have modified it.
 package enum FileTrust {
     /// Why the content of a file may be another user's; `nil` if only root, this user and, for root, the
     /// owner of the directory can have written it.
     ///
-    /// Root signs in for services that run as other users, and leaves them what it writes.
+    /// Root signs in for services that run as other users, and gives them the files.
     ///
     /// - Parameters:
     ///   - status: of the file.
     ///   - directory: where it is.
-    /// - Returns: a clause that says what is wrong and how to mend it.
+    /// - Returns: a clause with the problem and its remedy.
     package static func objection(to status: FileStatus, in directory: String) -> String? {
         if status.permissions & 0o002 != 0 {
             return "every user can write to it, so it is not used; remove it, or check its "

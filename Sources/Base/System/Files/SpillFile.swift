@@ -31,7 +31,7 @@ package final class SpillFile: Sendable {
     /// Writes all bytes at an offset.
     ///
     /// - Parameters:
-    ///   - bytes: what to write.
+    ///   - bytes: the bytes to write.
     ///   - offset: where, in bytes from the start.
     /// - Throws: `FileError`, also if the disk is full.
     package func write(_ bytes: ByteSlice, at offset: Int) throws(FileError) {

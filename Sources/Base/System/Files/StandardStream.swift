@@ -64,7 +64,7 @@ package struct StandardStream: Sendable {
         }
     }
 
-    /// How much a pipe takes at once if it is ready (pipe(7): `PIPE_BUF`), in bytes.
+    /// The number of bytes that a ready pipe accepts at once (pipe(7): `PIPE_BUF`).
     private static let pieceSize = 4096
 
     /// Writes as much as it can without waiting for the reader longer than `patience`, and returns

@@ -2,17 +2,17 @@ import Glibc
 
 /// A program that runs in the foreground while this one waits: same terminal, same process group.
 package enum ChildProcess {
-    /// Why a program could not be started.
+    /// A failure to start a program.
     package struct StartFailure: Error, Sendable, CustomStringConvertible {
         /// 127 if the program does not exist, else 126, as in shells.
         package let exitCode: Int32
-        /// What went wrong.
+        /// The reason.
         package let description: String
     }
 
     /// The signals that are passed on to the program, and SIGCHLD, which reports its end.
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD]
-    /// Marks a signal that the program got as well.
+    /// Marks a signal that the program has received as well.
     private static let forAll: UInt8 = 0x80
 
     /// A pipe for signals from the handler, which may run on any thread, to `run`; `nil` if the
@@ -60,10 +60,17 @@ package enum ChildProcess {
         }
     }
 
+    /// The processes that a signal was sent to.
+    enum Recipient {
+        case process
+        /// The process group, the program included.
+        case group
+    }
+
     /// Called by the signal handler: async-signal-safe calls only.
-    static func held(_ signal: Int32, isForAll: Bool) {
+    static func held(_ signal: Int32, sentTo recipient: Recipient) {
         let before = errno
-        var byte = UInt8(truncatingIfNeeded: signal) | (isForAll ? forAll : 0)
+        var byte = UInt8(truncatingIfNeeded: signal) | (recipient == .group ? forAll : 0)
         // A full pipe holds thousands of signals already.
         if let inbox { _ = unsafe write(inbox.writing, &byte, 1) }
         errno = before

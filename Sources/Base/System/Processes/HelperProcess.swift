@@ -6,11 +6,11 @@ import Glibc
 /// Not `Sendable`: it lives on the thread that waits for it.
 // SAFETY: the descriptors and the process ID belong to this object; each is released once.
 @safe final class HelperProcess {
-    /// How long one `look()` waits, in milliseconds.
+    /// The duration of the wait in `look()`, in milliseconds.
     ///
     /// No descriptor shows the end of a process here, so it is polled at this pace.
     private static let pace: Int32 = 10
-    /// How much of the end of standard error is kept, in bytes.
+    /// The size of the kept end of standard error, in bytes.
     private static let errorLimit = 4096
 
     private let identifier: pid_t
@@ -128,7 +128,7 @@ import Glibc
         return ProcessEnd(waitStatus: status)
     }
 
-    /// Reads what is there; returns whether more may come.
+    /// Reads the available bytes; returns whether more may come.
     ///
     /// At most 16 reads: more than a pipe holds, and a bound for a program that never stops
     /// printing.

@@ -53,11 +53,11 @@ package struct HelperProgram: Sendable {
     package var environment: [String: String]
     /// Its standard input; at most `inputLimit` bytes.
     package var input: [UInt8]
-    /// How long it may take.
+    /// The maximum duration.
     ///
     /// Default 10 s.
     package var timeLimit: Duration = .seconds(10)
-    /// How many bytes it may print.
+    /// The maximum number of printed bytes.
     ///
     /// Default 64 KiB.
     package var outputLimit = 64 * 1024
@@ -69,7 +69,7 @@ package struct HelperProgram: Sendable {
         self.input = input
     }
 
-    /// Runs it and returns what it printed on standard output.
+    /// Runs the program and returns its standard output.
     ///
     /// A thread that lives as long as the program does the waiting, so that neither an event loop
     /// nor a thread of the executor blocks.

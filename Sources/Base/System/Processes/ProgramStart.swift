@@ -3,7 +3,7 @@ import Glibc
 
 /// A program to start with posix_spawn(3): none of our code runs in the new process.
 struct ProgramStart {
-    /// Which signals get their default action in the program, whatever they have here.
+    /// The signals that get their default action in the program.
     enum DefaultSignals {
         case all
         /// Only SIGPIPE, which this process ignores; what its parent ignores stays ignored.
@@ -79,7 +79,7 @@ struct ProgramStart {
     }
 }
 
-/// How a process ended.
+/// The end of a process.
 enum ProcessEnd {
     case status(Int32)
     case signal(Int32)

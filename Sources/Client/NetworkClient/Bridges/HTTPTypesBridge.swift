@@ -5,7 +5,7 @@ extension HTTPHeaders {
     public init(_ fields: HTTPFields) {
         self.init()
         for field in fields {
-            // HTTPFields repairs values; what is left is checked all the same.
+            // HTTPFields repairs values; the result is checked nevertheless.
             guard let name = HTTPFieldName(field.name.rawName),
                 let own = NetproxyHTTPMessage.HTTPField(name, field.value)
             else { continue }

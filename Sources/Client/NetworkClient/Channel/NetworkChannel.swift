@@ -20,7 +20,7 @@ public struct NetworkChannel: Sendable {
     public var credentialPlace: CredentialPlace?
     /// Interceptors of every call, outermost first, around retries and authorization.
     public var interceptors: [any RequestInterceptor]
-    /// Records what happens.
+    /// Records the events of calls.
     public var logger: (any NetworkLogger)?
     /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
     /// block.
@@ -38,30 +38,30 @@ public struct NetworkChannel: Sendable {
     /// `Content-Length`. Downloads, and requests that name a `Range` or `Accept-Encoding: identity`, get
     /// their bytes as they are. Default yes.
     public var acceptsCompression = true
-    /// Which redirects are followed.
+    /// The redirects that are followed.
     ///
     /// Default: up to 5 of a GET or HEAD, without the credential to other origins.
     public var redirects = RedirectPolicy()
-    /// Which attempts are repeated; `nil` repeats none.
+    /// The attempts that are repeated; `nil` repeats none.
     ///
     /// Default: `RetryPolicy()`.
     public var retry: RetryPolicy? = RetryPolicy()
-    /// How many attempts may be repeated, shared by all copies of the channel.
+    /// The budget for retries, shared by all copies of the channel.
     public var retryBudget = RetryBudget()
     /// The largest streamed request body that is kept for another attempt, in bytes: after a 401, and
     /// where the method is idempotent after whatever `retry` repeats.
     ///
     /// Default 64 KiB.
     public var replayLimit = 64 * 1024
-    /// How long a whole call may take, where neither its endpoint nor its options say.
+    /// The maximum duration of a whole call, unless its endpoint or its options set one.
     ///
     /// Default: no limit; the transport's own timeouts hold in any case.
     public var timeout: Duration?
-    /// Which responses count as a success.
+    /// The responses that count as a success.
     ///
     /// Default 2xx.
     public var validation = SuccessRule.successful
-    /// Which responses may be empty.
+    /// The responses that may be empty.
     public var emptyContent = EmptyContentRule()
     /// Decodes content.
     public var decoder: any ContentDecoding = JSONDecoder()
@@ -80,7 +80,7 @@ public struct NetworkChannel: Sendable {
     ///
     /// Default no.
     public var allowsInsecureCredentials = false
-    /// How often a download that breaks off goes on by itself.
+    /// The number of times that an interrupted download continues by itself.
     ///
     /// Default 2.
     public var downloadResumptions = 2
@@ -94,7 +94,7 @@ public struct NetworkChannel: Sendable {
     ///   - host: the only host that requests may go to, as `host` or `host:port`.
     ///   - authorizer: knows the credential, such as `OAuthManager`.
     ///   - interceptors: of every call, outermost first.
-    ///   - logger: records what happens.
+    ///   - logger: records the events of calls.
     public init(
         transport: any HTTPTransport,
         host: String? = nil,
@@ -119,7 +119,7 @@ extension NetworkChannel {
     ///   - trust: whose certificates are accepted.
     ///   - authorizer: knows the credential.
     ///   - interceptors: of every call, outermost first.
-    ///   - logger: records what happens.
+    ///   - logger: records the events of calls.
     /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is invalid.
     public init(
         host: String,
@@ -138,19 +138,24 @@ extension NetworkChannel {
     }
 }
 
+/// Whether a call carries the channel's credential.
+enum CallSigning: Hashable {
+    case signed, unsigned
+}
+
 extension NetworkChannel {
-    /// The order of a call, outermost first.
+    /// Makes the chain of a call.
     ///
     /// - Parameters:
-    ///   - origin: where the endpoint sends to, and the only place where its credential may go.
-    ///   - isSigned: whether the credential is added.
+    ///   - origin: the origin of the request, and the only one that gets the credential.
+    ///   - signing: whether the chain adds the credential.
     ///   - extra: the call's own interceptors.
     ///   - redirects: the call's own policy.
-    ///   - transport: what sends attempts.
+    ///   - transport: the transport at the end of the chain.
     /// - Returns: the chain.
     func chain(
         to origin: Origin,
-        isSigned: Bool,
+        _ signing: CallSigning,
         extra: [any RequestInterceptor],
         redirects: RedirectPolicy? = nil,
         transport: any HTTPTransport
@@ -171,7 +176,7 @@ extension NetworkChannel {
                 clock: clock
             )
         }
-        let signer = isSigned ? authorizer?.timed() : nil
+        let signer = signing == .signed ? authorizer?.timed() : nil
         stack.signing = signer.map {
             InterceptorStack.Signing(by: $0, for: origin, replayLimit: replayLimit)
         }

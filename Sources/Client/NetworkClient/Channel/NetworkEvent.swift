@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that happened to a call: what loggers, metrics and tracing are made from.
+/// An event of a call, for loggers, metrics and tracing.
 ///
 /// A call begins with `started` and ends with `received` or `failed`, before which `redirected` tells of
 /// each redirect that was followed. After `received`, `undecodable` may follow, and `ended` follows for each
@@ -18,7 +18,7 @@ public enum NetworkEvent: Sendable {
     case ended(NetworkExchange, NetworkError?)
     /// The call ended without a success.
     case failed(NetworkExchange, NetworkError)
-    /// The content is not what was asked for.
+    /// The content is not the requested one.
     case undecodable(NetworkExchange, NetworkError)
 
     /// The call that it happened to.
@@ -46,14 +46,14 @@ public struct NetworkExchange: Sendable {
     /// How many bytes of content came; `nil` for a stream or a download, whose content is still to
     /// come, before it has `ended`.
     public internal(set) var contentLength: Int?
-    /// How many bytes of the request's content the last attempt sent, as far as that is known.
+    /// The number of bytes of the request's content that the last attempt sent, if it is known.
     public var sentLength: Int? {
         if let sent { return sent.load() }
         return context.attempts > 0 && request.body.isInMemory ? request.body.length : nil
     }
-    /// Counts what a request sends that is not in memory.
+    /// Counts the sent bytes of a request whose content is not in memory.
     var sent: ByteCount?
-    /// How long the call took so far.
+    /// The duration of the call so far.
     public internal(set) var duration = Duration.zero
     let started: ContinuousClock.Instant
     /// Described only if there is a listener.
@@ -62,9 +62,9 @@ public struct NetworkExchange: Sendable {
     /// Describes an exchange, for tests of loggers and hooks.
     ///
     /// - Parameters:
-    ///   - endpoint: what it is for.
+    ///   - endpoint: the endpoint of the call.
     ///   - request: as the endpoint describes it.
-    ///   - context: what is known beside the messages.
+    ///   - context: the facts of the exchange.
     ///   - status: of the response, if one came.
     ///   - headers: its fields.
     ///   - contentLength: how many bytes of content came.
@@ -106,7 +106,7 @@ final class ByteCount: Sendable {
     func store(_ count: Int) { self.count.store(count, ordering: .relaxed) }
 }
 
-/// Records what happens on a channel; called where the call runs, so it must not block.
+/// Records the events of a channel; called on the executor of the call, so it must not block.
 public protocol NetworkLogger: Sendable {
     /// Records an event.
     func log(_ event: NetworkEvent)

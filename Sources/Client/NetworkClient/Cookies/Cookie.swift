@@ -38,8 +38,7 @@ struct Cookie {
             }
         }
         let host = request.origin.host
-        let isProtected = request.origin.scheme == .https || request.origin.isLoopback
-        guard isProtected || !isSecure else { return nil }
+        guard request.origin.isProtected || !isSecure else { return nil }
         if let named = domain.map({ $0.hasPrefix(".") ? String($0.dropFirst()) : $0 }),
             named != host
         {
@@ -51,15 +50,15 @@ struct Cookie {
         self.path = path ?? Cookie.defaultPath(of: TargetPath(request.target).path)
         self.isSecure = isSecure
         expiry = lifetime.map { UnixTime(secondsSinceEpoch: now.secondsSinceEpoch + $0) } ?? date
-        guard hasRights(isProtected) else { return nil }
+        guard hasRights(from: request.origin) else { return nil }
     }
 
-    /// Whether the name's prefix is true (RFC 6265bis §4.1.3).
-    private func hasRights(_ isProtected: Bool) -> Bool {
+    /// Whether an origin may set a cookie with this name's prefix (RFC 6265bis §4.1.3).
+    private func hasRights(from origin: Origin) -> Bool {
         let name = name.lowercased()
-        if name.hasPrefix("__secure-") { return isSecure && isProtected }
-        if name.hasPrefix("__host-") { return isSecure && isProtected && isHostOnly && path == "/" }
-        return true
+        let isHostCookie = name.hasPrefix("__host-")
+        guard isHostCookie || name.hasPrefix("__secure-") else { return true }
+        return isSecure && origin.isProtected && (!isHostCookie || isHostOnly && path == "/")
     }
 
     /// Whether both are the same cookie, one set after the other.
@@ -74,7 +73,7 @@ struct Cookie {
     func isFor(_ origin: Origin, _ path: Substring) -> Bool {
         let isMatch =
             origin.host == domain || !isHostOnly && Cookie.isHost(origin.host, below: domain)
-        guard isMatch, !isSecure || origin.scheme == .https || origin.isLoopback else {
+        guard isMatch, !isSecure || origin.isProtected else {
             return false
         }
         // RFC 6265 §5.1.4.
@@ -139,4 +138,9 @@ enum CookieDate {
             secondsSinceEpoch: Double(days * 86_400 + hour * 3600 + minute * 60 + second)
         )
     }
+}
+
+extension Origin {
+    /// Whether no third party can read or change what is exchanged with the origin.
+    fileprivate var isProtected: Bool { scheme == .https || isLoopback }
 }

@@ -25,7 +25,7 @@ public final class CookieJar: Sendable {
         self.clock = clock
     }
 
-    /// How many cookies there are that have not expired.
+    /// The number of cookies that have not expired.
     public var count: Int { cookies.withLock { $0.count { !$0.isExpired(at: clock.wallNow) } } }
 
     /// Removes every cookie.
@@ -49,7 +49,7 @@ public final class CookieJar: Sendable {
         return sorted.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; ")
     }
 
-    /// Keeps what a response to a request sets.
+    /// Keeps the cookies in a response.
     public func store(_ headers: HTTPHeaders, from request: Request) {
         let fields = headers.values(of: .setCookie)
         guard !fields.isEmpty else { return }

@@ -61,31 +61,35 @@ enum FileContent {
 
 /// A file that is read while it is sent, 64 KiB at a time, and not on the loop that sends it.
 ///
-/// Read once more, it must be what it was when it was opened: its descriptor stays the same file, whatever
-/// has taken its name since.
+/// When it is read again, it must not have changed since it was opened. Its descriptor stays the same file,
+/// even if another file has its name by now.
 final class FileBody: RepeatableBodySource {
+    private enum Pass {
+        case first, repeated
+    }
+
     private static let pieceSize = 64 * 1024
     private let file: ReadableFile
     private let opened: FileStatus
     private let path: String
-    private let isRepetition: Bool
+    private let pass: Pass
     private let offset = Mutex(0)
 
     convenience init(_ file: ReadableFile, _ opened: FileStatus, path: String) {
-        self.init(file, opened, path: path, isRepetition: false)
+        self.init(file, opened, path: path, .first)
     }
 
-    private init(_ file: ReadableFile, _ opened: FileStatus, path: String, isRepetition: Bool) {
+    private init(_ file: ReadableFile, _ opened: FileStatus, path: String, _ pass: Pass) {
         self.file = file
         self.opened = opened
         self.path = path
-        self.isRepetition = isRepetition
+        self.pass = pass
     }
 
-    /// How long it was when it was opened: what is sent of it.
+    /// The length when the file was opened, which is the number of bytes to send.
     var length: Int { opened.size }
 
-    /// All of it at once, for a short one.
+    /// Reads a short file at once.
     func whole() throws(NetworkError) -> ByteSlice {
         try FileContent.read(file, length, 0, path)
     }
@@ -99,16 +103,16 @@ final class FileBody: RepeatableBodySource {
         guard count > 0 else { return nil }
         return try await OffLoop.run { [self] in
             let piece = try FileContent.read(file, count, start, path)
-            // After the read: what was written before it shows by now.
-            if isRepetition { try checkUnchanged() }
+            // After the read: a change before the read shows by now.
+            if pass == .repeated { try checkUnchanged() }
             return piece
         }
     }
 
     func fromStart() -> any RepeatableBodySource { repeated() }
 
-    /// The file from its start once more.
-    func repeated() -> FileBody { FileBody(file, opened, path: path, isRepetition: true) }
+    /// Returns the file from its start, for another attempt.
+    func repeated() -> FileBody { FileBody(file, opened, path: path, .repeated) }
 
     private func checkUnchanged() throws(NetworkError) {
         let now: FileStatus

@@ -7,7 +7,7 @@ import Synchronization
 /// read while they are sent, once per attempt: a file that has changed in between is an error. If
 /// everything together is no longer than 64 KiB it is put together in memory.
 public struct MultipartForm: Sendable {
-    /// Where a part's content comes from.
+    /// The source of a part's content.
     public enum Content: Sendable {
         /// Bytes.
         case data(Data)
@@ -42,7 +42,7 @@ public struct MultipartForm: Sendable {
 
     /// The parts, in the order in which they are sent.
     public var parts: [Part]
-    /// What separates the parts: 1 to 70 letters, digits or `'()+_,-./:=?` (RFC 2046 §5.1.1).
+    /// The boundary of the parts: 1 to 70 letters, digits or `'()+_,-./:=?` (RFC 2046 §5.1.1).
     public var boundary: String
 
     /// Makes a form; without a boundary, 128 random bits are one.

@@ -27,7 +27,7 @@ public struct QueryItems: Sendable, Hashable, Encodable, ExpressibleByDictionary
         self.items = items
     }
 
-    /// Makes a list from a literal; what is `nil` is a name without `=`.
+    /// Makes a list from a literal; a `nil` value makes a name without `=`.
     public init(
         dictionaryLiteral elements: (String, (any LosslessStringConvertible & Sendable)?)...
     ) {

@@ -6,7 +6,7 @@ public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource
 where Pieces.Element: Sequence<UInt8> {
     /// `nil` during a read.
     private var iterator: Pieces.AsyncIterator?
-    /// Why no piece can follow: a sequence that has failed or was cancelled only says that it is over.
+    /// The reason why no piece can follow: a sequence that has failed or was cancelled only reports its end.
     private var failure: (any Error)?
 
     /// Sends the bytes of each element as they come; empty elements are passed over.
@@ -16,7 +16,7 @@ where Pieces.Element: Sequence<UInt8> {
 
     /// The next piece, or `nil` at the end.
     ///
-    /// - Throws: what the sequence throws, and `http_request_error` where two tasks read at once.
+    /// - Throws: the errors of the sequence, and `http_request_error` if two tasks read at once.
     public func next() async throws -> ByteSlice? {
         if let failure { throw failure }
         guard var pieces = iterator.take() else {

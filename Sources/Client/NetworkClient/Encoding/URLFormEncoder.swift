@@ -13,7 +13,7 @@ import FoundationEssentials
 /// | `pageSize` | `pageSize` | `page_size`, `page-size` |
 /// | `a` inside of `filter` | `filter[a]` | `filter.a` |
 public struct URLFormEncoder: Sendable, Hashable {
-    /// How a list is written.
+    /// The form of a list.
     public enum Lists: Sendable, Hashable, CaseIterable {
         /// `tag=a&tag=b`; of nested values it is not told which belong together, as it is with
         /// `indices`.
@@ -26,7 +26,7 @@ public struct URLFormEncoder: Sendable, Hashable {
         case commas
     }
 
-    /// How a truth value is written.
+    /// The form of a Boolean value.
     public enum Bools: Sendable, Hashable, CaseIterable {
         /// `true` and `false`
         case words
@@ -34,7 +34,7 @@ public struct URLFormEncoder: Sendable, Hashable {
         case digits
     }
 
-    /// How a date is written.
+    /// The form of a date.
     public enum Dates: Sendable, Hashable, CaseIterable {
         /// `2026-11-21T06:00:00Z` (RFC 3339), in whole seconds.
         case iso8601
@@ -44,7 +44,7 @@ public struct URLFormEncoder: Sendable, Hashable {
         case milliseconds
     }
 
-    /// How the names of fields are written.
+    /// The form of field names.
     public enum Keys: Sendable, Hashable, CaseIterable {
         /// As they are.
         case unchanged
@@ -54,7 +54,7 @@ public struct URLFormEncoder: Sendable, Hashable {
         case kebabCase
     }
 
-    /// How a field of a nested value is named.
+    /// The name of a field in a nested value.
     public enum Nesting: Sendable, Hashable, CaseIterable {
         /// `filter[a]`
         case brackets
@@ -62,23 +62,23 @@ public struct URLFormEncoder: Sendable, Hashable {
         case dots
     }
 
-    /// How a list is written.
+    /// The form of a list.
     ///
     /// Default `repeated`.
     public var lists: Lists
-    /// How a truth value is written.
+    /// The form of a Boolean value.
     ///
     /// Default `words`.
     public var bools: Bools
-    /// How a date is written.
+    /// The form of a date.
     ///
     /// Default `iso8601`.
     public var dates: Dates
-    /// How the names of fields are written.
+    /// The form of field names.
     ///
     /// Default `unchanged`.
     public var keys: Keys
-    /// How a field of a nested value is named.
+    /// The name of a field in a nested value.
     ///
     /// Default `brackets`.
     public var nesting: Nesting

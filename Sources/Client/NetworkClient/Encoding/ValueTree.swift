@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// An encodable value taken apart: what queries are written from.
+/// The tree of an encodable value, from which queries are written.
 indirect enum ValueTree {
     case null
     case bool(Bool)
@@ -83,8 +83,8 @@ private final class TreeNode {
         case let value as Bool: setLeaf(.bool(value))
         case let value as String: setLeaf(.text(value))
         case let value as any BinaryInteger: setLeaf(.text("\(value)"))
-        case let value as Double: try takeNumber(value, value.isFinite, path)
-        case let value as Float: try takeNumber(value, value.isFinite, path)
+        case let value as Double: try takeNumber(value, path)
+        case let value as Float: try takeNumber(value, path)
         case let value as Decimal: setLeaf(.text(value.description))
         case let value as Date: setLeaf(.date(value))
         case let value as Data: setLeaf(.text(value.base64EncodedString()))
@@ -96,11 +96,10 @@ private final class TreeNode {
     }
 
     private func takeNumber(
-        _ value: some Encodable & CustomStringConvertible,
-        _ isFinite: Bool,
+        _ value: some BinaryFloatingPoint & Encodable & CustomStringConvertible,
         _ path: [any CodingKey]
     ) throws {
-        guard isFinite else {
+        guard value.isFinite else {
             throw EncodingError.invalidValue(
                 value,
                 EncodingError.Context(codingPath: path, debugDescription: "it is no finite number")

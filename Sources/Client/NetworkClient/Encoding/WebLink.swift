@@ -21,7 +21,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// Where the first link of a relation leads.
+    /// The target of the first link of a relation.
     public func link(_ relation: String) -> String? {
         let relation = relation.lowercased()
         return links.first { $0.relations.contains(relation) }?.target
@@ -35,7 +35,7 @@ extension Request {
     ///
     /// - Parameter reference: a full URL, or one from this request's (RFC 3986 §5).
     /// - Returns: the request; it may go to another origin, where the channel's credential does not go.
-    /// - Throws: `http_request_error` for what is no URL.
+    /// - Throws: `http_request_error` for an invalid URL.
     public func following(_ reference: String) throws(NetworkError) -> Request {
         do throws(URIReference.Fault) {
             let (origin, target) = try URIReference(reference).resolved(from: origin, target)

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Where an API lives: scheme, host, port and the path that all of its endpoints share.
+/// The base URL of an API: scheme, host, port and the path that all of its endpoints share.
 ///
 /// `https://api.example.com/v1`: `{credential}` in the path is where a `CredentialPlace.path()` puts the
 /// credential; otherwise `http` or `https`, no user information, query or fragment. An

@@ -5,7 +5,7 @@ public import FoundationEssentials
 ///
 /// Only the base URL and the path have no default.
 public protocol Endpoint: Sendable, CustomStringConvertible {
-    /// Where the API lives.
+    /// The base URL of the API.
     var baseURL: BaseURL { get }
     /// The path below the base URL, with or without a slash in front.
     ///
@@ -17,7 +17,7 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     ///
     /// Default GET.
     var method: HTTPMethod { get }
-    /// What the request carries.
+    /// The content of the request.
     ///
     /// Default `nil`.
     var task: HTTPTask { get }
@@ -26,35 +26,35 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     /// Default none. Values may come from anywhere: a request with one that no field may hold is refused,
     /// with the name of the field.
     var headers: HTTPHeaders { get throws }
-    /// How long the whole call may take.
+    /// The maximum duration of the whole call.
     ///
-    /// Default: what the channel says.
+    /// Default: the setting of the channel.
     var timeout: Duration? { get }
     /// Whether the request carries the channel's credential.
     ///
     /// Default `optional`.
     var authorization: AuthorizationRequirement { get }
-    /// Which responses count as a success.
+    /// The responses that count as a success.
     ///
-    /// Default: what the channel says, which is 2xx by default.
+    /// Default: the rule of the channel, which is 2xx by default.
     var validation: SuccessRule? { get }
     /// Decodes the content.
     ///
-    /// Default: what the channel says.
+    /// Default: the setting of the channel.
     var decoder: (any ContentDecoding)? { get }
     /// Encodes JSON bodies.
     ///
-    /// Default: what the channel says.
+    /// Default: the setting of the channel.
     var encoder: JSONEncoder? { get }
     /// Encodes queries and forms.
     ///
-    /// Default: what the channel says.
+    /// Default: the setting of the channel.
     var formEncoder: URLFormEncoder? { get }
-    /// What a stub answers with.
+    /// The response of a stub.
     ///
     /// Default `nil`.
     var sampleData: Data { get }
-    /// What a stub answers.
+    /// The response of a stub.
     ///
     /// Default 200 with `sampleData`.
     var sampleResponse: SampleResponse { get }
@@ -67,17 +67,17 @@ extension Endpoint {
     public var task: HTTPTask { .plain }
     /// None.
     public var headers: HTTPHeaders { [:] }
-    /// What the channel says.
+    /// The setting of the channel.
     public var timeout: Duration? { nil }
     /// Signed where the channel can sign.
     public var authorization: AuthorizationRequirement { .optional }
-    /// What the channel says.
+    /// The setting of the channel.
     public var validation: SuccessRule? { nil }
-    /// What the channel says.
+    /// The setting of the channel.
     public var decoder: (any ContentDecoding)? { nil }
-    /// What the channel says.
+    /// The setting of the channel.
     public var encoder: JSONEncoder? { nil }
-    /// What the channel says.
+    /// The setting of the channel.
     public var formEncoder: URLFormEncoder? { nil }
     /// `nil`.
     public var sampleData: Data { Data() }

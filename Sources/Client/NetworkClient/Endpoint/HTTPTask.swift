@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What a request carries beside its method, path and fields.
+/// The content of a request.
 public enum HTTPTask: Sendable {
     /// No content.
     case plain
@@ -68,7 +68,7 @@ extension HTTPTask {
     }
 }
 
-/// Parameters that say when they are encoded what is wrong with them.
+/// Parameters whose encoding throws an error.
 private struct LateParameters: Encodable, Sendable {
     private let parameters: Result<Parameters, NetworkError>
 

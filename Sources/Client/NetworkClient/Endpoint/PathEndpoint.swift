@@ -1,24 +1,24 @@
 public import FoundationEssentials
 
-/// An endpoint as a value, for what is not worth its own type.
+/// An endpoint as a value, for operations that need no type of their own.
 ///
 ///     let status = PathEndpoint("/status", of: "https://api.example.com")
 public struct PathEndpoint: Endpoint {
-    /// Where the API lives.
+    /// The base URL of the API.
     public var baseURL: BaseURL
     /// The path below the base URL.
     public var path: String
     /// The method.
     public var method: HTTPMethod
-    /// What the request carries.
+    /// The content of the request.
     public var task: HTTPTask
     /// Fields of this endpoint.
     public var headers: HTTPHeaders
-    /// How long the whole call may take.
+    /// The maximum duration of the whole call.
     public var timeout: Duration?
     /// Whether the request carries the channel's credential.
     public var authorization: AuthorizationRequirement
-    /// What a stub answers with.
+    /// The response of a stub.
     public var sampleData: Data = Data()
 
     /// Describes an operation.

@@ -108,7 +108,7 @@ public struct RequestBuilder: Sendable {
         changed { $0.query.append(parameters) }
     }
 
-    /// Replaces what the request carries.
+    /// Replaces the content of the request.
     public func task(_ task: HTTPTask) -> Self { changed { $0.task = task } }
 
     /// Makes the body the JSON form of a value.

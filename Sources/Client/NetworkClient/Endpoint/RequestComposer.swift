@@ -1,18 +1,18 @@
 /// Collects the pieces of `RequestBuilder { … }`, with `if`, `switch` and `for` among them.
 @resultBuilder
 public enum RequestComposer {
-    /// What is to be done to a builder, in order.
+    /// A change of a builder.
     public typealias Step = (RequestBuilder) -> RequestBuilder
 
     /// A piece.
     public static func buildExpression(_ part: some RequestPart) -> Step { part.apply }
 
-    /// All that an endpoint says, in place of what came before.
+    /// All properties of an endpoint; they replace those set before.
     public static func buildExpression(_ endpoint: some Endpoint) -> Step {
         { $0.endpoint(endpoint) }
     }
 
-    /// Where the API lives.
+    /// The base URL of the API.
     public static func buildExpression(_ baseURL: BaseURL) -> Step { { $0.baseURL(baseURL) } }
 
     /// The method.
@@ -62,34 +62,5 @@ extension RequestBuilder {
     /// All checks happen in `build()`; no input traps.
     public init(@RequestComposer _ parts: () throws -> RequestComposer.Step) rethrows {
         self = try parts()(RequestBuilder())
-    }
-}
-
-extension NetworkManager {
-    /// Sends a request that was composed, with all the channel does for endpoints.
-    ///
-    /// - Parameters:
-    ///   - builder: the request; its timeout holds where the options name none, and so does what its
-    ///     endpoint says, if it has one.
-    ///   - authorization: whether the request carries the credential; `nil` decides as the
-    ///     options or its endpoint say, and `optional` without one.
-    ///   - options: what this call does differently.
-    /// - Returns: the whole response.
-    /// - Throws: `NetworkError`.
-    public func perform(
-        _ builder: RequestBuilder,
-        authorization: AuthorizationRequirement? = nil,
-        options: CallOptions = CallOptions()
-    ) async throws(NetworkError) -> WholeResponse {
-        var options = options
-        if options.timeout == nil { options.timeout = builder.timeout }
-        if options.validation == nil { options.validation = builder.validation }
-        if options.decoder == nil { options.decoder = builder.decoder }
-        return try await perform(
-            try builder.encoding(as: channel).build(),
-            authorization: authorization ?? options.authorization ?? builder.authorization
-                ?? .optional,
-            options: options
-        )
     }
 }

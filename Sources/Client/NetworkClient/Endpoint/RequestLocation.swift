@@ -1,4 +1,4 @@
-/// Where a request in the making goes: a base URL, and what was named in place of its parts.
+/// The target of a request that is being built: a base URL, and the parts that replace its own.
 struct RequestLocation: Sendable {
     private let named: BaseURL
     var basePath: String?

@@ -103,7 +103,7 @@ public struct TimeoutInterval: RequestPart {
     public func apply(to builder: RequestBuilder) -> RequestBuilder { builder.timeout(timeout) }
 }
 
-/// What caches on the way may do, as the `Cache-Control` of the request (RFC 9111 §5.2.1).
+/// The instructions for caches on the way, as the `Cache-Control` of the request (RFC 9111 §5.2.1).
 public enum CachePolicy: String, RequestPart, Sendable {
     /// A stored answer only after the origin has confirmed it.
     case revalidate = "no-cache"

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What an endpoint answers in tests and previews, without a network.
+/// The response of an endpoint in tests and previews, without a network.
 public enum SampleResponse: Sendable {
     /// A response.
     case response(HTTPStatus, headers: HTTPHeaders, content: Data)

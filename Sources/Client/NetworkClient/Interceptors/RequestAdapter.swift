@@ -2,7 +2,7 @@
 public protocol RequestAdapter: Sendable {
     /// The request to send in the place of this one.
     ///
-    /// - Throws: what ends the call, before the request is sent.
+    /// - Throws: an error that ends the call before the request is sent.
     func adapt(_ request: Request) async throws -> Request
 }
 
@@ -15,7 +15,7 @@ public struct AdaptingInterceptor<Adapter: RequestAdapter>: RequestInterceptor {
         self.adapter = adapter
     }
 
-    /// Sends on what the adapter makes of the request.
+    /// Sends the adapted request.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,

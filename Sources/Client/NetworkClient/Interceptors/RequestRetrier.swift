@@ -1,4 +1,4 @@
-/// How an attempt ended.
+/// The outcome of an attempt.
 public enum AttemptOutcome: Sendable {
     /// With a response; its content is not read yet.
     case response(HTTPStatus, HTTPHeaders)
@@ -75,7 +75,7 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
             } catch let error as NetworkError {
                 result = .failure(error)
             }
-            guard attempts < most, !isCancelled(result), request.body.canBeSentAgain(),
+            guard attempts < most, !isCancelled(result), request.body.canBeSentAgain,
                 case .retry(let delay) = await retrier.decide(
                     on: request,
                     after: RetryingInterceptor.outcome(result),

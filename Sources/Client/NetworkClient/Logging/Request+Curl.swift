@@ -1,7 +1,7 @@
 import NetproxyBytes
 
 extension Request {
-    /// What a rendering says of the body.
+    /// The part of the body in a rendering.
     public enum ShownBody: Sendable, Hashable {
         /// Only that there is one.
         case hidden
@@ -12,19 +12,21 @@ extension Request {
     /// The request as a curl command for a POSIX shell, without credentials.
     ///
     /// - Parameters:
-    ///   - redaction: what is left out.
+    ///   - redaction: the omitted values.
     ///   - shown: whether the body is shown; hidden unless asked for.
     /// - Returns: one line.
     public func curlCommand(
         redacting redaction: Redaction = .standard,
         body shown: ShownBody = .hidden
     ) -> String {
-        // A target of `*` is for the server as a whole.
+        // `*` is the server as a whole.
         let isAsterisk = target == "*"
         let url = isAsterisk ? "\(origin)" : "\(origin)\(redaction.target(target))"
         var words = ["curl"]
-        words += CurlWords.method(method.rawValue, hasContent: body.length != 0)
-        words += CurlWords.url(url, isAsterisk: isAsterisk)
+        words +=
+            body.length == 0
+            ? CurlWords.method(method.rawValue) : CurlWords.methodWithContent(method.rawValue)
+        words += CurlWords.url(url, isAsterisk ? .asterisk : .path)
         for field in headers {
             words += CurlWords.field(field.name.text, redaction.value(of: field))
         }

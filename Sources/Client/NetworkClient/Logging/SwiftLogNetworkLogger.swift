@@ -16,10 +16,10 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
     ///
     /// - Parameters:
     ///   - subsystem: the app or the channel, such as `com.example.orders`.
-    ///   - category: what of it, such as `network`.
+    ///   - category: a part of the subsystem, such as `network`.
     ///   - level: for calls that succeed.
     ///   - failureLevel: for calls that fail.
-    ///   - redaction: what is left out.
+    ///   - redaction: the omitted values.
     public init(
         subsystem: String,
         category: String,

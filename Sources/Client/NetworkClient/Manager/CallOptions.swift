@@ -1,43 +1,43 @@
-/// What one call does differently from its channel; the defaults change no behaviour.
+/// The differences of one call from its channel; the defaults change no behavior.
 public struct CallOptions: Sendable {
     /// Interceptors of this call, inside of the channel's.
     public var interceptors: [any RequestInterceptor] = []
-    /// How long the whole call may take; it wins over the endpoint and the channel.
+    /// The maximum duration of the whole call; it overrides the endpoint and the channel.
     public var timeout: Duration?
-    /// Decodes the content; it wins over the endpoint and the channel.
+    /// Decodes the content; it overrides the endpoint and the channel.
     public var decoder: (any ContentDecoding)?
-    /// Which responses count as a success; it wins over the endpoint and the channel.
+    /// The responses that count as a success; it overrides the endpoint and the channel.
     public var validation: SuccessRule?
-    /// Whether the request carries the credential; it wins over the endpoint.
+    /// Whether the request carries the credential; it overrides the endpoint.
     public var authorization: AuthorizationRequirement?
-    /// Which redirects are followed; it wins over the channel.
+    /// The redirects that are followed; it overrides the channel.
     public var redirects: RedirectPolicy?
-    /// How many attempts may follow the first one; `nil` leaves that to the channel.
+    /// The number of attempts that may follow the first one; `nil` leaves that to the channel.
     ///
-    /// Zero repeats none. What is repeated, and within which budget, is the channel's in any case;
-    /// where that has no retries, this has no effect. The replay after a 401 does not count.
+    /// Zero allows none. The channel still decides which failures are repeated, and within which budget; if
+    /// it has no retries, this property has no effect. The replay after a 401 does not count.
     public var retries: Int?
-    /// The largest content that is kept in memory, in bytes; it wins over the channel.
+    /// The largest content that is kept in memory, in bytes; it overrides the channel.
     public var contentLimit: Int?
-    /// Told of every piece that goes out or comes in, on the executor that moves it; where a request
-    /// is sent again, its content counts from the start again.
+    /// Called for every piece that is sent or received, on the executor that moves it; if a request is sent
+    /// again, its content counts from the start again.
     public var progress: (@Sendable (TransferProgress) -> Void)?
 
-    /// As the channel does.
+    /// Changes no behavior of the channel.
     public init() {}
 
-    /// Changes what is named.
+    /// Changes the named properties.
     ///
     /// - Parameters:
-    ///   - timeout: how long the whole call may take.
+    ///   - timeout: the maximum duration of the whole call.
     ///   - interceptors: interceptors of this call, inside of the channel's.
     ///   - decoder: decodes the content.
-    ///   - validation: which responses count as a success.
+    ///   - validation: the responses that count as a success.
     ///   - authorization: whether the request carries the credential.
-    ///   - redirects: which redirects are followed.
-    ///   - retries: how many attempts may follow the first one.
+    ///   - redirects: the redirects that are followed.
+    ///   - retries: the number of attempts that may follow the first one.
     ///   - contentLimit: the largest content that is kept in memory, in bytes.
-    ///   - progress: told of every piece that goes out or comes in.
+    ///   - progress: called for every piece that is sent or received.
     public init(
         timeout: Duration? = nil,
         interceptors: [any RequestInterceptor] = [],
@@ -61,9 +61,16 @@ public struct CallOptions: Sendable {
     }
 }
 
-/// How far a transfer is.
+extension CallOptions {
+    /// Returns response content that reports its progress, if the call wants reports.
+    func metered(_ body: HTTPBody) -> HTTPBody {
+        progress.map { MeteredBody.download(body, $0) } ?? body
+    }
+}
+
+/// The progress of a transfer.
 public struct TransferProgress: Sendable, Hashable {
-    /// Which way the content moves.
+    /// The direction of the content.
     public enum Direction: String, Sendable, Hashable {
         /// The content of the request.
         case upload
@@ -71,11 +78,11 @@ public struct TransferProgress: Sendable, Hashable {
         case download
     }
 
-    /// Which way the content moves.
+    /// The direction of the content.
     public let direction: Direction
-    /// How many bytes have moved, those of an earlier part of a download included.
+    /// The number of transferred bytes, including those of an earlier part of a download.
     public let transferred: Int
-    /// How many bytes there are in all, where that is known.
+    /// The total number of bytes, if it is known.
     public let total: Int?
 
     /// Describes how far a transfer is.
@@ -85,7 +92,7 @@ public struct TransferProgress: Sendable, Hashable {
         self.total = total
     }
 
-    /// From 0 to 1, where the total is known.
+    /// The progress from 0 to 1, if the total is known.
     public var fraction: Double? {
         total.map { $0 == 0 ? 1 : Double(transferred) / Double($0) }
     }

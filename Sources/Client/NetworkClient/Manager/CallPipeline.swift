@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The path of every call: build, send through the chain, judge, report.
 ///
-/// A value, so that a call goes on when its manager is gone.
+/// A value, so that a call continues when its manager is gone.
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
@@ -116,13 +116,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     /// The response as it arrives.
     func stream(_ call: NetworkCall) async throws(NetworkError) -> ResponseStream {
-        let (response, exchange) = try await streamed(call)
-        return ResponseStream(
-            response,
-            exchange.context,
-            call.options,
-            decoder: decoder(of: call)
-        )
+        var (response, exchange) = try await streamed(call)
+        response.body = call.options.metered(response.body)
+        return ResponseStream(response, exchange.context, decoder: decoder(of: call))
     }
 
     // MARK: - The path
@@ -171,6 +167,31 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ body:
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
+        var exchange = beginExchange(of: call)
+        report { .started(exchange) }
+        do {
+            try call.request.headers.checkFitness()
+            if let timeout = call.timeout, timeout <= .zero {
+                throw NetworkError.timeout(.total, after: call.timeSetting)
+            }
+            let result = try await runWithinLimit(call, &exchange, body)
+            reportRedirects(exchange)
+            report { .received(exchange) }
+            return (result, exchange)
+        } catch {
+            var error = NetworkError.of(error).asking(call.request)
+            error.response?.decoder = decoder(of: call)
+            exchange.status = error.response?.status
+            exchange.headers = error.response?.headers
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            reportRedirects(exchange)
+            report { .failed(exchange, error) }
+            throw error
+        }
+    }
+
+    /// Starts the record of a call.
+    private func beginExchange(of call: NetworkCall) -> NetworkExchange {
         let started = channel.clock.now
         var context = RequestContext(requestID: CallID.next())
         if let setting = call.timeSetting, let timeout = call.timeout {
@@ -185,43 +206,32 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             started: started
         )
         if call.request.body.isStream, isListenedTo { exchange.sent = ByteCount() }
-        report { .started(exchange) }
-        do {
-            try call.request.headers.checkFitness()
-            if let timeout = call.timeout, timeout <= .zero {
-                throw NetworkError.timeout(.total, after: call.timeSetting)
-            }
-            let result: Result
-            if let deadline = context.deadline, isWatchedAsAWhole(call) {
-                // However it ends, the report tells what was tried.
-                let kept = SharedValue(exchange)
-                defer { exchange = kept.value }
-                result = try await TimeLimit.run(
-                    until: deadline,
-                    on: channel.clock,
-                    setBy: call.timeSetting
-                ) {
-                    try await kept.change { try await body(call, &$0) }
-                }
-            } else {
-                result = try await body(call, &exchange)
-            }
-            reportRedirects(exchange)
-            report { .received(exchange) }
-            return (result, exchange)
-        } catch {
-            var error = NetworkError.of(error).asking(call.request)
-            error.response?.decoder = decoder(of: call)
-            exchange.status = error.response?.status
-            exchange.headers = error.response?.headers
-            exchange.duration = started.duration(to: channel.clock.now)
-            reportRedirects(exchange)
-            report { .failed(exchange, error) }
-            throw error
+        return exchange
+    }
+
+    /// Runs a call, and cancels it at its deadline unless the parts of the chain watch the time.
+    private func runWithinLimit<Result: Sendable>(
+        _ call: NetworkCall,
+        _ exchange: inout NetworkExchange,
+        _ body:
+            @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
+    ) async throws -> Result {
+        guard let deadline = exchange.context.deadline, isWatchedAsAWhole(call) else {
+            return try await body(call, &exchange)
+        }
+        // The report contains all attempts, however the call ends.
+        let kept = SharedValue(exchange)
+        defer { exchange = kept.value }
+        return try await TimeLimit.run(
+            until: deadline,
+            on: channel.clock,
+            setBy: call.timeSetting
+        ) {
+            try await kept.change { try await body(call, &$0) }
         }
     }
 
-    /// What decodes the content of a call: its own, the endpoint's or the channel's.
+    /// The decoder of a call: its own, the endpoint's or the channel's.
     func decoder(of call: NetworkCall) -> any ContentDecoding {
         call.decoder ?? channel.decoder
     }
@@ -265,7 +275,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         var request = call.request
         if isSigned { request.body = request.body.watched }
         do {
-            return try await chain(call, exchange, isSigned: isSigned)
+            return try await chain(call, exchange, isSigned ? .signed : .unsigned)
                 .send(request, context: &exchange.context)
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
@@ -274,7 +284,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             // There is no credential, and the request was not sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
-            return try await chain(call, exchange, isSigned: false)
+            return try await chain(call, exchange, .unsigned)
                 .send(again, context: &exchange.context)
         }
     }
@@ -282,7 +292,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     private func chain(
         _ call: NetworkCall,
         _ exchange: NetworkExchange,
-        isSigned: Bool
+        _ signing: CallSigning
     ) -> RequestChain {
         let progress =
             exchange.sent.map { counting($0, call.options.progress) } ?? call.options.progress
@@ -290,12 +300,12 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
             redirects == nil
         {
-            return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
+            return chains.chain(to: call.request.origin, signing, of: channel)
         }
         let transport = call.transport ?? channel.transport
         return channel.chain(
             to: call.request.origin,
-            isSigned: isSigned,
+            signing,
             extra: call.options.interceptors,
             redirects: redirects,
             transport: progress.map { MeteringTransport(transport, $0) } ?? transport
@@ -309,7 +319,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// Counts what is sent, beside what the call itself is told.
+    /// Counts the sent bytes, in addition to the call's own reports.
     private func counting(
         _ sent: ByteCount,
         _ progress: (@Sendable (TransferProgress) -> Void)?
@@ -331,7 +341,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     }
 }
 
-/// Which transport an endpoint's calls go over.
+/// The transport of an endpoint's calls.
 enum TransportSelection<Item: Endpoint>: Sendable {
     case ofChannel
     case by(@Sendable (Item) -> (any HTTPTransport)?)

@@ -1,25 +1,29 @@
 import Synchronization
 
-/// The chains of a channel, made once for each origin; shared by all calls.
+/// The chains of a channel, one per origin, shared by all calls.
 final class ChainCache: Sendable {
-    /// An API has one origin or a few; a program that asks the whole world gets new chains each time.
+    /// An API has one or a few origins; for origins beyond the limit, each call gets a new chain.
     private static let limit = 64
 
     private struct Key: Hashable {
         let origin: Origin
-        let isSigned: Bool
+        let signing: CallSigning
     }
 
     private let chains = Mutex<[Key: RequestChain]>([:])
 
-    /// The chain to an origin.
-    func chain(to origin: Origin, isSigned: Bool, of channel: NetworkChannel) -> RequestChain {
-        let key = Key(origin: origin, isSigned: isSigned)
+    /// Returns the chain to an origin.
+    func chain(
+        to origin: Origin,
+        _ signing: CallSigning,
+        of channel: NetworkChannel
+    ) -> RequestChain {
+        let key = Key(origin: origin, signing: signing)
         return chains.withLock { chains in
             if let chain = chains[key] { return chain }
             let chain = channel.chain(
                 to: origin,
-                isSigned: isSigned,
+                signing,
                 extra: [],
                 transport: channel.transport
             )

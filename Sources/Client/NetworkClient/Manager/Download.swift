@@ -1,6 +1,6 @@
 import NetproxySystem
 
-/// The state of one download: what came, where it is, and what the rest is asked for with.
+/// The state of one download: the received part, its file, and the condition for the rest.
 struct Download {
     private let path: String
     private let partialPath: String
@@ -61,7 +61,7 @@ struct Download {
 
     var canResume: Bool { validator != nil && received > 0 }
 
-    /// The call for what is missing.
+    /// The call for the missing part.
     func next(_ call: NetworkCall) -> NetworkCall {
         var (request, validation) = (call.request, call.validation)
         // The bytes that are counted must be the bytes that are stored.

@@ -22,7 +22,7 @@ final class MeteredBody: BodySource {
         passed = Atomic(earlier)
     }
 
-    /// Puts a meter on what goes out; what is short is reported at once.
+    /// Meters the content of a request; short content is reported at once.
     static func upload(
         _ body: HTTPBody,
         _ report: @escaping @Sendable (TransferProgress) -> Void
@@ -45,7 +45,7 @@ final class MeteredBody: BodySource {
         }
     }
 
-    /// Puts a meter on what comes in; what is here already is reported at once.
+    /// Meters the content of a response; content in memory is reported at once.
     static func download(
         _ body: HTTPBody,
         _ report: @escaping @Sendable (TransferProgress) -> Void
@@ -76,7 +76,7 @@ final class MeteredBody: BodySource {
 
 /// A transport that tells how much of each attempt's content it has sent.
 ///
-/// Innermost, so that what stands around it still has the content that can be sent again.
+/// It is innermost, so that the steps around it still have the content that can be sent again.
 struct MeteringTransport: HTTPTransport {
     private let transport: any HTTPTransport
     private let report: @Sendable (TransferProgress) -> Void
@@ -93,22 +93,5 @@ struct MeteringTransport: HTTPTransport {
         var metered = request
         metered.body = MeteredBody.upload(request.body, report)
         return try await transport.send(metered, context: &context)
-    }
-}
-
-/// Bytes in memory, 64 KiB at a time.
-final class SlicedBody: BodySource {
-    private let rest: Mutex<ByteSlice>
-
-    init(_ bytes: ByteSlice) {
-        rest = Mutex(bytes)
-    }
-
-    func next() async throws -> ByteSlice? {
-        rest.withLock { rest in
-            guard !rest.isEmpty else { return nil }
-            defer { rest = rest.dropFirst(FileContent.inlineLimit) }
-            return rest.prefix(FileContent.inlineLimit)
-        }
     }
 }

@@ -31,7 +31,7 @@ final class NetworkCall: Sendable {
         self.options = options
     }
 
-    /// What the error of a call calls its limit.
+    /// The name of the call's limit in errors.
     var timeSetting: TimeSetting? {
         timeout.map { TimeSetting("the timeout of the call", $0, owner: "this client") }
     }

@@ -21,7 +21,7 @@ extension NetworkError {
 extension HTTPBody {
     /// The first bytes, and whether there are more; the rest is given up.
     ///
-    /// What cannot be read counts as more.
+    /// Content that cannot be read counts as more.
     fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
         switch self {
         case .empty: return ([], false)

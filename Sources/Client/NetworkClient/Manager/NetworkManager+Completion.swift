@@ -29,8 +29,8 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - type: what to decode.
-    ///   - options: what this call does differently.
+    ///   - type: the type to decode.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -49,8 +49,8 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - type: what to decode.
-    ///   - options: what this call does differently.
+    ///   - type: the type to decode.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -69,7 +69,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: what this call does differently.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -87,7 +87,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - options: what this call does differently.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -105,7 +105,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: what this call does differently.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -123,8 +123,8 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - content: what it carries in place of the endpoint's own.
-    ///   - options: what this call does differently.
+    ///   - content: the content that replaces the endpoint's own.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -145,7 +145,7 @@ extension NetworkManager {
     ///   - endpoint: the operation; all of its content is asked for, so it must not set `Range`.
     ///   - path: where the file goes.
     ///   - resumePoint: where an earlier download broke off.
-    ///   - options: what this call does differently; the timeout is for each head.
+    ///   - options: the call's differences from its channel; the timeout is for each head.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult
@@ -169,7 +169,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: what this call does differently.
+    ///   - options: the call's differences from its channel.
     ///   - completion: gets the outcome.
     /// - Returns: a handle to cancel the call with.
     @discardableResult

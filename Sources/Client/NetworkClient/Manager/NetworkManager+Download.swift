@@ -1,14 +1,14 @@
 /// A file that was downloaded.
 public struct DownloadedFile: Sendable {
-    /// Where it is.
+    /// The path of the file.
     public let path: String
-    /// How long it is, in bytes.
+    /// The length, in bytes.
     public let length: Int
     /// The status of the last response: 200, 206, or 416 if the file was complete.
     public let status: HTTPStatus
     /// The fields of the last response.
     public let headers: HTTPHeaders
-    /// How often it broke off and went on.
+    /// The number of times that the download was interrupted and continued.
     public let resumptions: Int
 }
 
@@ -24,8 +24,8 @@ extension NetworkManager {
     ///   - endpoint: the operation; all of its content is asked for, so it must not set `Range`.
     ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
     ///   - resumePoint: where an earlier download broke off.
-    ///   - options: what this call does differently; the timeout is for each head.
-    /// - Returns: what came.
+    ///   - options: the call's differences from its channel; the timeout is for each head.
+    /// - Returns: the downloaded file.
     /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written, as while
     ///   another download writes it.
     public func download(
@@ -43,7 +43,7 @@ extension NetworkManager {
 }
 
 extension CallPipeline {
-    /// Downloads what a call gets into a file.
+    /// Downloads the content of a call into a file.
     func download(
         _ call: NetworkCall,
         to path: String,

@@ -13,7 +13,7 @@ extension NetworkManager {
     /// - Parameters:
     ///   - request: the request.
     ///   - authorization: whether it carries the credential; `nil` decides as the options say.
-    ///   - options: what this call does differently.
+    ///   - options: the call's differences from its channel.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func perform(
@@ -28,9 +28,9 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - type: what to decode.
-    ///   - options: what this call does differently.
-    /// - Returns: what was decoded.
+    ///   - type: the type to decode.
+    ///   - options: the call's differences from its channel.
+    /// - Returns: the decoded value.
     /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` keep the
     ///   response.
     public func request<Value: Decodable & Sendable>(
@@ -56,8 +56,8 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - request: the request; its method is the program's choice, such as PUT for a signed URL.
-    ///   - content: what it carries, instead of its body; the type is set unless the request has one.
-    ///   - options: what this call does differently.
+    ///   - content: the content that replaces its body; the type is set unless the request has one.
+    ///   - options: the call's differences from its channel.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func upload(
@@ -91,8 +91,8 @@ extension NetworkManager {
     ///   - request: the request; all of its content is asked for, so it must not set `Range`.
     ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
     ///   - resumePoint: where an earlier download broke off.
-    ///   - options: what this call does differently; the timeout is for each head.
-    /// - Returns: what came.
+    ///   - options: the call's differences from its channel; the timeout is for each head.
+    /// - Returns: the downloaded file.
     /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written.
     public func download(
         _ request: Request,
@@ -112,7 +112,7 @@ extension NetworkManager {
     /// - Parameters:
     ///   - request: the request; its content must be one that can be sent again.
     ///   - reconnection: when to connect again, and where an earlier feed ended.
-    ///   - options: what each request does differently; the timeout is for each head.
+    ///   - options: the differences of each request from its channel; the timeout is for each head.
     /// - Returns: the events, as an asynchronous sequence that throws `NetworkError`.
     public func events(
         _ request: Request,
@@ -122,5 +122,32 @@ extension NetworkManager {
         EventFeed(pipeline, reconnection, options) { [pipeline] in
             pipeline.call(request, nil, options)
         }
+    }
+
+    /// Sends a request that was composed, with all the channel does for endpoints.
+    ///
+    /// - Parameters:
+    ///   - builder: the request; its timeout holds where the options name none, and so does what its
+    ///     endpoint says, if it has one.
+    ///   - authorization: whether the request carries the credential; `nil` decides as the
+    ///     options or its endpoint say, and `optional` without one.
+    ///   - options: the call's differences from its channel.
+    /// - Returns: the whole response.
+    /// - Throws: `NetworkError`.
+    public func perform(
+        _ builder: RequestBuilder,
+        authorization: AuthorizationRequirement? = nil,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> WholeResponse {
+        var options = options
+        if options.timeout == nil { options.timeout = builder.timeout }
+        if options.validation == nil { options.validation = builder.validation }
+        if options.decoder == nil { options.decoder = builder.decoder }
+        return try await perform(
+            try builder.encoding(as: channel).build(),
+            authorization: authorization ?? options.authorization ?? builder.authorization
+                ?? .optional,
+            options: options
+        )
     }
 }

@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// `Sendable` and stateless; callers are on any executor. Every method throws
 /// `NetworkError` and nothing else, is cancelled with its task, and traps on no input.
 public final class NetworkManager<Item: Endpoint>: Sendable {
-    /// What the calls have in common.
+    /// The common settings of the calls.
     public let channel: NetworkChannel
     let pipeline: CallPipeline<Item>
 
@@ -15,10 +15,10 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         pipeline = CallPipeline(channel, .ofChannel)
     }
 
-    /// Makes a manager whose endpoints choose their transport: what stubs are made of.
+    /// Makes a manager whose endpoints choose their transport, such as stubs.
     ///
     /// - Parameters:
-    ///   - channel: what the calls have in common.
+    ///   - channel: the common settings of the calls.
     ///   - transport: the transport of an endpoint; `nil` means the channel's.
     public init(
         _ channel: NetworkChannel,
@@ -41,7 +41,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
     }
 
     // Without it the compiler has no words for a call that leaves the type open.
-    /// A call that does not say what to decode.
+    /// A call without a type to decode.
     @available(
         *,
         unavailable,

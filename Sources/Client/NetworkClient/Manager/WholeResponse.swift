@@ -8,16 +8,16 @@ public struct WholeResponse: Sendable, CustomStringConvertible {
     public let headers: HTTPHeaders
     /// The content.
     public let content: ByteSlice
-    /// What is known about the exchange: attempts, timings, connection.
+    /// The facts of the exchange: attempts, timings, connection.
     public let context: RequestContext
-    /// How long the call took, from its start to the last byte.
+    /// The duration of the call, from its start to the last byte.
     public let duration: Duration
     let decoder: any ContentDecoding
 
     /// The content in Foundation's form; a copy.
     public var data: Data { Data(content.array) }
 
-    /// The content as text; what is no UTF-8 is replaced.
+    /// The content as text; invalid UTF-8 is replaced.
     public var text: String { content.span.string(in: 0..<content.count) }
 
     /// Decodes the content, with the decoder of the endpoint or the channel unless another is given.

@@ -1,14 +1,14 @@
-/// When a feed of server-sent events connects again after its connection ended (WHATWG HTML §9.2.3).
+/// The rules for connecting again after the connection of a feed has ended (WHATWG HTML §9.2.3).
 public struct EventReconnection: Sendable, Hashable {
-    /// How long to wait, until the stream names another time with `retry`.
+    /// The wait, until the stream sets another one with `retry`.
     ///
     /// Default 3 s, as browsers do.
     public var delay: Duration
-    /// The longest wait that failures in a row lead to: each doubles the wait before it.
+    /// The longest wait after failures in a row, each of which doubles the wait.
     ///
-    /// Default 60 s. A `retry` of the stream that is longer holds all the same.
+    /// Default 60 s. A longer `retry` of the stream is still respected.
     public var maximum: Duration
-    /// How many attempts in a row may fail before the feed throws; `nil` tries for ever.
+    /// The number of attempts in a row that may fail before the feed throws; `nil` for no limit.
     ///
     /// Default: for ever. An attempt that gets as far as an event stream ends the row.
     public var attempts: Int?
@@ -28,15 +28,16 @@ public struct EventReconnection: Sendable, Hashable {
         self.lastEventID = lastEventID
     }
 
-    /// How long to wait after so many failures in a row; 0 stands for a stream that just ended.
+    /// The shortest wait after a connection without events, so that a feed never spins.
+    static let shortest = Duration.milliseconds(100)
+
+    /// The wait after a number of failures in a row; 0 failures if the stream just ended.
     ///
-    /// A day at most, whatever the stream says; and never again and again without any wait, which
-    /// `isBarren` says would be: the connection brought no event.
-    func wait(after failures: Int, retry: Duration?, isBarren: Bool = false) -> Duration {
-        let least = Duration.milliseconds(100)
+    /// A wait lasts at most a day, whatever the stream says.
+    func wait(after failures: Int, retry: Duration?, atLeast least: Duration = .zero) -> Duration {
         let first = min(retry ?? delay, .seconds(24 * 60 * 60))
-        guard failures > 1 else { return isBarren ? max(first, least) : first }
-        let doubled = max(first, least) * (1 << min(failures - 1, 20))
+        guard failures > 1 else { return max(first, least) }
+        let doubled = max(first, Self.shortest) * (1 << min(failures - 1, 20))
         return max(first, min(doubled, maximum))
     }
 
@@ -44,7 +45,7 @@ public struct EventReconnection: Sendable, Hashable {
     static func isWorthwhile(after error: NetworkError) -> Bool {
         guard error.response == nil else { return false }
         switch error.kind {
-        // What this side lacks it lacks the next time, too.
+        // A lack on this side is still there the next time.
         case .destinationUnavailable:
             return error.side == .upstream
         case .dnsTimeout, .dnsError, .connectionRefused,

@@ -9,21 +9,20 @@ public struct ResponseStream: Sendable {
     public let headers: HTTPHeaders
     /// The content, to be read once.
     public let body: HTTPBody
-    /// What is known about the exchange.
+    /// The facts of the exchange.
     public let context: RequestContext
     let decoder: any ContentDecoding
 
     init(
         _ response: Response,
         _ context: RequestContext,
-        _ options: CallOptions,
         decoder: any ContentDecoding
     ) {
         status = response.status
         headers = response.headers
         self.context = context
         self.decoder = decoder
-        body = options.progress.map { MeteredBody.download(response.body, $0) } ?? response.body
+        body = response.body
     }
 
     /// The content in the pieces it arrives in.
@@ -35,7 +34,7 @@ public struct ResponseStream: Sendable {
     /// The events of `text/event-stream` (WHATWG HTML §9.2).
     public var events: EventStream { EventStream(body, decoder) }
 
-    /// Ends the stream: what was not read is not wanted.
+    /// Ends the stream and discards the unread content.
     public func cancel() { body.cancel() }
 }
 
@@ -88,7 +87,7 @@ public struct ByteStream: AsyncSequence, Sendable {
 public struct LineStream: AsyncSequence, Sendable {
     /// Reads the lines.
     public struct Iterator: AsyncIteratorProtocol {
-        /// What becomes of a last line that the content ends in the middle of.
+        /// The treatment of a last line without a line end.
         enum OpenLine {
             case kept, dropped
         }
@@ -105,7 +104,7 @@ public struct LineStream: AsyncSequence, Sendable {
             self.openLine = openLine
         }
 
-        /// The next line, without its end; what is no UTF-8 is replaced.
+        /// The next line, without its end; invalid UTF-8 is replaced.
         ///
         /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
         public mutating func next() async throws(NetworkError) -> String? {

@@ -8,9 +8,9 @@ public struct ServerSentEvent: Sendable {
     public var data: String
     /// The last id that the stream named, for `Last-Event-ID`; empty if none.
     public var id: String
-    /// How long to wait before connecting again, if the stream said so since the last event.
+    /// The wait before connecting again, if the stream has set one since the last event.
     public var retry: Duration?
-    /// What the call that brought it decodes content with.
+    /// The decoder of the call that received the event.
     var decoder: (any ContentDecoding)?
 
     /// Makes an event.
@@ -27,7 +27,7 @@ extension ServerSentEvent {
     /// event unless another is given.
     ///
     /// - Parameters:
-    ///   - type: what the data is.
+    ///   - type: the type of the data.
     ///   - decoder: in place of theirs; `JSONDecoder` for an event that was made by hand.
     /// - Returns: the value.
     /// - Throws: `undecodable_response`.
@@ -45,13 +45,13 @@ extension ServerSentEvent {
 }
 
 extension ServerSentEvent: Hashable {
-    /// Whether both say the same; what decodes them does not count.
+    /// Whether both have the same content; the decoder does not count.
     public static func == (left: ServerSentEvent, right: ServerSentEvent) -> Bool {
         left.type == right.type && left.data == right.data && left.id == right.id
             && left.retry == right.retry
     }
 
-    /// Feeds what the event says.
+    /// Feeds the content of the event.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(data)
@@ -71,7 +71,7 @@ extension LineStream.Iterator {
 /// The rules of an event stream, line by line.
 struct EventParser {
     private var type = ""
-    /// The longest data of an event, in bytes: 16 MiB, what a channel keeps of any answer.
+    /// The longest data of an event, in bytes: 16 MiB, the limit of a channel for any response.
     private static let limit = 16 * 1024 * 1024
     private var data: [String] = []
     private var length = 0
@@ -81,7 +81,7 @@ struct EventParser {
     private var decoder: (any ContentDecoding)?
     /// The id that a connection after this one names; set where an event ends, with data or without.
     private(set) var lastEventID = ""
-    /// How long the stream wants others to wait before they connect again, once it said so.
+    /// The wait before connecting again, once the stream has set one.
     private(set) var reconnectionTime: Duration?
 
     /// Begins with another connection of the same feed: an unfinished event is dropped.

@@ -6,7 +6,7 @@ extension ResponseStream {
     /// Lines without anything but blanks are passed over; one may be 1 MiB long.
     ///
     /// - Parameters:
-    ///   - type: what each line is.
+    ///   - type: the type of each line.
     ///   - decoder: in place of that of the call, the endpoint or the channel.
     /// - Returns: the values, as an asynchronous sequence that throws `NetworkError`:
     ///   `undecodable_response`, with the number of the line, for one that is no such value.
@@ -31,7 +31,7 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
             self.decoder = decoder
         }
 
-        /// The next value; after a line that does not decode, the next call goes on after it.
+        /// The next value; after a line that does not decode, the next call continues with the next line.
         ///
         /// - Throws: `NetworkError`; `undecodable_response` for a line that does not decode.
         public mutating func next() async throws(NetworkError) -> Value? {

@@ -1,4 +1,4 @@
-/// Gives requests their credential and learns what became of it.
+/// Gives requests their credential and learns whether it was accepted.
 ///
 /// Called by `AuthorizationInterceptor` and `ReauthorizationInterceptor`. Use `OAuthManager`,
 /// `StaticAuthorizer` or an implementation of your own.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// What one attempt carries to prove who sends it.
+/// The proof in one attempt of the sender's identity.
 ///
 /// Made once per token and then passed on by reference: every attempt reads one.
 public struct Credential: Sendable {
@@ -16,8 +16,7 @@ public struct Credential: Sendable {
         let issuedAt: ContinuousClock.Instant?
         /// Known without a look at an instant, whose size is known at run time only.
         let isDated: Bool
-        let isForOneUse: Bool
-        let mayPredateRefusal: Bool
+        let traits: Traits
         let proof: (any CredentialProof)?
         let signing: Signing?
         let isPerRequest: Bool
@@ -30,8 +29,7 @@ public struct Credential: Sendable {
             _ value: Secret,
             _ generation: Int?,
             _ issuedAt: ContinuousClock.Instant?,
-            isForOneUse: Bool = false,
-            mayPredateRefusal: Bool = false,
+            traits: Traits = [],
             proof: (any CredentialProof)? = nil,
             signing: Signing? = nil
         ) {
@@ -44,15 +42,22 @@ public struct Credential: Sendable {
             self.generation = generation
             self.issuedAt = issuedAt
             isDated = issuedAt != nil
-            self.isForOneUse = isForOneUse
-            self.mayPredateRefusal = mayPredateRefusal
+            self.traits = traits
             self.proof = proof
             self.signing = signing
             isPerRequest = proof != nil || signing != nil
         }
     }
 
-    /// What signs requests in place of a value, and what must not be shown of it.
+    /// The limits of a token's use.
+    private struct Traits: OptionSet {
+        let rawValue: UInt8
+
+        static let forOneUse = Traits(rawValue: 1)
+        static let mayPredateRefusal = Traits(rawValue: 2)
+    }
+
+    /// The signer of requests, for a credential without a value, and the texts that must not be shown.
     private struct Signing: Sendable {
         let signer: any RequestSigning
         let secrets: [Secret]
@@ -68,31 +73,31 @@ public struct Credential: Sendable {
     package var bare: Secret { facts.bare }
     /// The field itself, to be attached to requests.
     var field: HTTPHeaders { facts.field }
-    /// Which token of its manager it is; nothing for a credential that never changes.
+    /// The number of the token at its manager; `nil` for a credential that never changes.
     public var generation: Int? { facts.generation }
-    /// When it was issued.
+    /// The time of issue.
     public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
-    /// How old it is; nothing for one that has no date.
+    /// The age; `nil` for a credential without a date.
     func age(by clock: any NetworkClock) -> Duration? {
         guard facts.isDated, let issuedAt = facts.issuedAt else { return nil }
         return clock.now - issuedAt
     }
     /// Whether it serves only those who waited for it.
-    package var isForOneUse: Bool { facts.isForOneUse }
+    package var isForOneUse: Bool { facts.traits.contains(.forOneUse) }
     /// Whether it may have been issued before the credential that it replaces was refused, and was then
     /// revoked with it: if the replay with it is refused as well, a renewal may still help.
-    package var mayPredateRefusal: Bool { facts.mayPredateRefusal }
+    package var mayPredateRefusal: Bool { facts.traits.contains(.mayPredateRefusal) }
 
-    /// What goes with it in each request; `nil` for a credential that is enough by itself.
+    /// The proof that accompanies the credential in each request; `nil` if it needs none.
     var proof: (any CredentialProof)? { facts.proof }
-    /// What signs each request, in place of a value in a field; `nil` for a credential that has a value.
+    /// The signer of each request; `nil` for a credential with a value in a field.
     package var signing: (any RequestSigning)? { facts.signing?.signer }
     /// Whether each request is made ready by more than the value: by a proof, or by a signature.
     var isPerRequest: Bool { facts.isPerRequest }
     /// Whether a proof goes with it.
     package var isBound: Bool { facts.proof != nil }
 
-    /// What must not be shown of it: the value of its field, and that in its parts.
+    /// The texts that must not be shown: the value of the field, and its parts.
     package var secrets: [Secret] {
         if let signing = facts.signing { return signing.secrets }
         let value = value.reveal()
@@ -109,7 +114,7 @@ public struct Credential: Sendable {
         return secrets
     }
 
-    /// What follows the scheme in `Authorization` (RFC 9110 §11.4).
+    /// The text after the scheme in `Authorization` (RFC 9110 §11.4).
     private static func withoutScheme(_ value: Secret) -> Secret {
         let words = value.reveal().split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return value }
@@ -141,7 +146,7 @@ public struct Credential: Sendable {
     /// - Parameters:
     ///   - signer: signs.
     ///   - name: the field that the signature stands in.
-    ///   - secrets: what must not be shown wherever an answer is.
+    ///   - secrets: the texts that must not be shown wherever a response is.
     ///   - generation: which credential of its manager it is.
     ///   - issuedAt: when it was issued.
     package init(
@@ -163,8 +168,7 @@ public struct Credential: Sendable {
                 value,
                 generation,
                 issuedAt,
-                isForOneUse: isForOneUse,
-                mayPredateRefusal: mayPredateRefusal,
+                traits: facts.traits,
                 proof: facts.proof,
                 signing: facts.signing
             )
@@ -183,7 +187,7 @@ public struct Credential: Sendable {
     ///   - issuedAt: when it was issued.
     ///   - isForOneUse: whether it serves only the requests that waited for it.
     ///   - mayPredateRefusal: whether it was not requested because of a refusal.
-    ///   - proof: what goes with it in each request.
+    ///   - proof: the proof that accompanies the credential in each request.
     package init?(
         accessToken value: Secret,
         generation: Int,
@@ -193,15 +197,10 @@ public struct Credential: Sendable {
         proof: (any CredentialProof)?
     ) {
         guard Grammar.isFieldValue(value.reveal()) else { return nil }
-        facts = Facts(
-            .authorization,
-            value,
-            generation,
-            issuedAt,
-            isForOneUse: isForOneUse,
-            mayPredateRefusal: mayPredateRefusal,
-            proof: proof
-        )
+        var traits: Traits = []
+        if isForOneUse { traits.insert(.forOneUse) }
+        if mayPredateRefusal { traits.insert(.mayPredateRefusal) }
+        facts = Facts(.authorization, value, generation, issuedAt, traits: traits, proof: proof)
     }
 }
 

@@ -1,4 +1,4 @@
-/// Where a credential goes in a request, and what stands in front of it there.
+/// The place of a credential in a request, and the text in front of it.
 ///
 /// An authorizer brings its credential for a field; a place puts the same credential elsewhere, for
 /// APIs that want it under another name, in the query or in the path.
@@ -11,7 +11,7 @@ public struct CredentialPlace: Sendable, Hashable {
     }
 
     package let location: Location
-    /// What stands in front of the secret; `nil`: the authentication scheme that it came with.
+    /// The text in front of the secret; `nil`: the authentication scheme of the credential.
     package let prefix: String?
 
     package init(_ location: Location, prefix: String?) {
@@ -34,7 +34,7 @@ public struct CredentialPlace: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - name: the parameter's name.
-    ///   - prefix: what stands in front of the secret.
+    ///   - prefix: the text in front of the secret.
     /// - Returns: the place.
     public static func query(_ name: String, prefix: String = "") -> CredentialPlace {
         CredentialPlace(.query(QueryParameter(name)), prefix: prefix)
@@ -42,7 +42,7 @@ public struct CredentialPlace: Sendable, Hashable {
 
     /// In the path, where the base URL says `{credential}`; percent-encoded where a segment needs it.
     ///
-    /// - Parameter prefix: what stands in front of the secret.
+    /// - Parameter prefix: the text in front of the secret.
     /// - Returns: the place.
     public static func path(prefix: String = "") -> CredentialPlace {
         CredentialPlace(.path(nil), prefix: prefix)
@@ -73,7 +73,7 @@ public struct CredentialPlace: Sendable, Hashable {
 }
 
 extension CredentialPlace {
-    /// Whether a request brings a value in this place, or in what servers take for it.
+    /// Whether a request has a value in this place, or in a field that servers mistake for it.
     package func isOccupied(in request: Request) -> Bool {
         switch location {
         case .header(let name):
@@ -92,7 +92,7 @@ extension CredentialPlace {
         }
     }
 
-    /// Takes out what a request brings in this place, and puts a credential there.
+    /// Replaces the value of a request in this place by a credential.
     ///
     /// - Throws: `http_request_error` if the path has no place for it, and `credential_unavailable` for a
     ///   credential that is bound to a key, which has its place in `Authorization` (RFC 9449 §7.1).
@@ -144,7 +144,7 @@ extension CredentialPlace {
         headers.append(name, validated: (others + [value[...]]).joined(separator: "; "))
     }
 
-    /// The secret with what stands in front of it, not encoded.
+    /// The secret with the text in front of it, not encoded.
     package func value(of credential: Credential) -> String {
         guard let prefix else { return credential.value.reveal() }
         return prefix + credential.bare.reveal()

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// How long a credential is left alone after the upstream has said that it is limited.
+/// The cool-down of a credential after the upstream has limited it.
 package final class CredentialRest: Sendable {
-    /// The longest rest: a mistaken `Retry-After` of years heals by itself, since it is tried again then.
+    /// The longest cool-down: after it a mistaken `Retry-After` of years no longer matters.
     private static let longest = Duration.seconds(3600)
-    /// The first rest after an answer without `Retry-After`; each further one doubles it.
+    /// The first cool-down after a response without `Retry-After`; each further one doubles it.
     private static let first = Duration.seconds(1)
-    /// The longest rest after answers without `Retry-After`.
+    /// The longest cool-down after responses without `Retry-After`.
     private static let longestGuess = Duration.seconds(60)
 
     private struct State {
         var end: ContinuousClock.Instant?
-        /// How often in a row the upstream has named no time.
+        /// The number of limits in a row without a time.
         var guesses = 0
     }
 
@@ -20,7 +20,7 @@ package final class CredentialRest: Sendable {
     /// A credential that may be used.
     package init() {}
 
-    /// When the rest is over; `nil` if it is.
+    /// The end of the cool-down; `nil` without one.
     package func end(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         state.withLock { state in
             guard let end = state.end, end > now else { return nil }
@@ -28,12 +28,12 @@ package final class CredentialRest: Sendable {
         }
     }
 
-    /// Begins a rest: as long as `Retry-After` says (RFC 9110 §10.2.3), else a short one.
+    /// Begins a cool-down with the duration in `Retry-After` (RFC 9110 §10.2.3), else a short one.
     func begin(after headers: HTTPHeaders, on clock: any NetworkClock) {
         begin(for: RetryAfter.duration(in: headers, now: clock.wallNow), on: clock)
     }
 
-    /// Begins a rest of this length; of a short one, if it is not known.
+    /// Begins a cool-down with a duration; with a short one if it is unknown.
     func begin(for told: Duration?, on clock: any NetworkClock) {
         let now = clock.now
         state.withLock { state in
@@ -48,7 +48,7 @@ package final class CredentialRest: Sendable {
         }
     }
 
-    /// Ends the rest: a request was not limited.
+    /// Ends the cool-down, since a request was not limited.
     func reset() {
         state.withLock { $0 = State() }
     }

@@ -32,13 +32,13 @@ public struct HeaderAuthorizer: Authorizing {
         self.fieldName = fieldName
     }
 
-    /// What the source says.
+    /// Whether the source has a signed-in user.
     public var isSignedIn: Bool { source.isSignedIn }
 
     /// None: the source is asked each time.
     public func currentCredential() -> Credential? { nil }
 
-    /// What the source gives.
+    /// Returns the credential from the source.
     ///
     /// - Throws: what the source throws; `reauthorization_required` if no user is signed in, and
     ///   `credential_unavailable` if it gives another field, several, or one that is unfit.

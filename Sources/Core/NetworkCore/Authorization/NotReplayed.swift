@@ -1,4 +1,4 @@
-/// Why a 401 was passed on to the app; the raw value is the word in the log.
+/// The reason why a 401 was returned to the app; the raw value is the word in the log.
 @nonexhaustive
 public enum NotReplayed: String, Sendable, Hashable {
     /// The credential is one that is never renewed.

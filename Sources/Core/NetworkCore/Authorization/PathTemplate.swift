@@ -1,17 +1,17 @@
 /// A base path in which a credential has its place: `/bot{credential}`.
 package struct PathTemplate: Sendable, Hashable {
-    /// Stands for the credential, in a base path and in what is shown of one.
+    /// The placeholder of the credential, in a base path and wherever one is shown.
     package static let marker = "{credential}"
     /// The marker as a URL may hold it (RFC 3986 §2.1).
     package static let encodedMarker = "%7Bcredential%7D"
 
-    /// What precedes the credential, and what follows it.
+    /// The text before the credential, and the text after it.
     private let head: String
     private let tail: String
 
     /// A path that a template matches.
     package struct Match {
-        /// What stands in the credential's place.
+        /// The value in the place of the credential.
         package let value: Substring
         /// What follows the base path: empty, or from a `/`, `?` or `#` on.
         package let rest: Substring

@@ -66,7 +66,7 @@ public struct StaticAuthorizer: Authorizing {
     /// - Parameters:
     ///   - signer: signs.
     ///   - name: the field that the signature stands in, if it is in one.
-    ///   - key: what it signs with.
+    ///   - key: the signing key.
     package init(signing signer: any RequestSigning, named name: HTTPFieldName?, key: Secret) {
         kind = "hmac"
         credential = Credential(

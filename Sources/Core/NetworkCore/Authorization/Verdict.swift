@@ -1,6 +1,6 @@
 /// A 401, or another answer that means the same, to an attempt that carried a credential.
 public struct Rejection: Sendable {
-    /// What the caller is going to do.
+    /// The next step of the caller.
     public enum Intent: Sendable, Hashable {
         /// Send the request again, if there is a better credential.
         case replay
@@ -16,9 +16,9 @@ public struct Rejection: Sendable {
     public var headers: HTTPHeaders
     /// The beginning of the content, where it was at hand: an API may say there what is wrong.
     public var content: ByteSlice?
-    /// What happens next.
+    /// The next step of the caller.
     public var intent: Intent
-    /// When the exchange must be over.
+    /// The deadline of the exchange.
     public var deadline: ContinuousClock.Instant?
 
     /// Describes a 401.
@@ -37,7 +37,7 @@ public struct Rejection: Sendable {
     }
 }
 
-/// What to do with a 401.
+/// The decision of an authorizer after a 401.
 public enum Verdict: Sendable, Hashable {
     /// Send the request again: there is another credential now.
     case replay

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public protocol ContentDecoding: Sendable {
     /// Decodes a value.
     ///
-    /// - Throws: what tells why the content is no such value.
+    /// - Throws: an error that explains why the content is not such a value.
     func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value
 }
 

@@ -59,7 +59,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     @_spi(Proxying) case requestBodyTimeout = "request_body_timeout"
     /// The endpoint does not accept the response; the error keeps it.
     case unacceptableResponse = "unacceptable_response"
-    /// The content of the response is not what was asked for.
+    /// The content of the response is not the requested one.
     case undecodableResponse = "undecodable_response"
     /// The caller cancelled the call.
     case cancelled = "cancelled"

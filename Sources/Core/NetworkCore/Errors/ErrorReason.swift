@@ -1,4 +1,4 @@
-/// Why coding failed, as a clause with the place but without the values.
+/// The reason why coding failed, as a clause with the place but without the values.
 package enum ErrorReason {
     package static func of(_ error: any Error) -> String {
         switch error {

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// What is kept of an unsuccessful response: enough to find out why it failed.
+/// The part of an unsuccessful response that is kept: enough to find out why it failed.
 public struct FailedResponse: Sendable {
-    /// How much of the content is kept at most, in bytes.
+    /// The most content that is kept, in bytes.
     public static let contentLimit = 64 * 1024
 
     /// The status.
@@ -11,9 +11,9 @@ public struct FailedResponse: Sendable {
     public let headers: HTTPHeaders
     /// The content, or its beginning.
     public let content: Data
-    /// Whether the content is longer than what is kept.
+    /// Whether the content is longer than the kept part.
     public let isTruncated: Bool
-    /// What the call would have decoded the content with; `nil` without a call.
+    /// The decoder of the call; `nil` without a call.
     package var decoder: (any ContentDecoding)?
 
     /// Keeps a response.
@@ -29,6 +29,6 @@ public struct FailedResponse: Sendable {
         self.isTruncated = isTruncated
     }
 
-    /// The content as text; what is no UTF-8 is replaced.
+    /// The content as text; invalid UTF-8 is replaced.
     public var text: String { String(decoding: content, as: UTF8.self) }
 }

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A failed exchange: what failed, on which side, and whether it may be tried again.
+/// A failed exchange: the failure, the side at fault, and whether a retry is safe.
 ///
 /// A response that was no success is kept with it: status, fields and the beginning of the content.
 public struct NetworkError: Error, Sendable, CustomStringConvertible {
@@ -25,7 +25,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         case unsafe
     }
 
-    /// Where an error was thrown first.
+    /// The part of the chain that threw an error first.
     @nonexhaustive
     public enum Source: Sendable, Hashable {
         /// Outside of a chain.
@@ -45,7 +45,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What was asked: enough to find the call by; the path is shown as it is.
+    /// The request of a failed call, as far as it identifies the call; the path is unchanged.
     public struct Asked: Sendable, Hashable, CustomStringConvertible {
         /// The method.
         public let method: HTTPMethod
@@ -57,7 +57,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         public var description: String { "\(method.rawValue) \(url)" }
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public let kind: ErrorKind
     /// Whose side the fault is on.
     public let side: Side
@@ -76,7 +76,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// `nil` where no request could be made, and in what is thrown later: by `decode`, or by the
     /// sequences of a `ResponseStream`. The description leaves it out.
     public package(set) var request: Asked?
-    /// Where it was thrown first.
+    /// The part of the chain that threw the error first.
     public var source = Source.unknown
     /// The error of another library, where it came from one.
     public var underlying: (any Error)?
@@ -156,7 +156,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// The error that the server describes in the content of its response.
     ///
     /// - Parameters:
-    ///   - type: what the content is.
+    ///   - type: the type of the content.
     ///   - decoder: instead of that of the call, the endpoint or the channel; `JSONDecoder` where
     ///     the response came without one.
     /// - Returns: the value.

@@ -1,7 +1,7 @@
 /// Adds the credential to each attempt: exactly one in its place, and only towards the origins it is
 /// meant for.
 public struct AuthorizationInterceptor: RequestInterceptor {
-    /// What happens to a request that brings its own credential.
+    /// The treatment of a request with its own credential.
     package enum ClientCredentialPolicy: String, Sendable {
         /// The channel's credential replaces it.
         case replace
@@ -14,7 +14,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let place: CredentialPlace
     private let origins: [Origin]
-    /// What a request needs that is not signed in place; apart, so that visiting the step copies little.
+    /// The parts for a request that is not signed in place; separate, so that visiting the step copies little.
     private let rules: Rules
 
     private final class Rules: Sendable {
@@ -60,7 +60,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         )
     }
 
-    /// As above, with what happens to a credential that the request brings, and the name of the account.
+    /// As above, with the treatment of a credential in the request, and the name of the account.
     package init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
@@ -109,7 +109,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             do {
                 credential = try await authorizer.credential(until: context.deadline)
             } catch let error as NetworkError where error.kind == .httpResponseTimeout {
-                // The deadline of the exchange: only the context knows what set it.
+                // The deadline of the exchange: only the context knows its setting.
                 throw context.deadlineSetting.map { .timeout(.credential, after: $0) } ?? error
             }
             facts.isRefreshed = true
@@ -174,7 +174,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return facts
     }
 
-    /// Facts that keep of earlier attempts only what this exchange waited for.
+    /// Returns the facts without those of earlier attempts, except for the wait.
     private func newFacts(_ context: borrowing RequestContext) -> AuthorizationFacts {
         var facts = AuthorizationFacts(kind: authorizer.kind)
         facts.identity = rules.identity

@@ -1,4 +1,4 @@
-/// How the contents of a chain are decoded.
+/// The decoding of content in a chain.
 package struct ContentCodings: Sendable {
     /// The codings that are asked for, best known first (RFC 9110 §12.5.3).
     package var accepted: String
@@ -20,7 +20,7 @@ package struct ContentCodings: Sendable {
 /// A request for a range or for `identity` gets its bytes as they are: they are counted or stored. A coding
 /// that is unknown stays, in the field as well, and so do those below it.
 struct CodingInterceptor: RequestInterceptor {
-    /// How many codings of one content are decoded; honest servers use one.
+    /// The number of codings of one content that are decoded; honest servers use one.
     private static let limit = 3
 
     private let codings: ContentCodings
@@ -29,7 +29,7 @@ struct CodingInterceptor: RequestInterceptor {
         self.codings = codings
     }
 
-    /// Asks for the codings, unless the request says what it takes.
+    /// Requests the codings, unless the request has its own `Accept-Encoding`.
     func begin(_ headers: inout HTTPHeaders) {
         guard !headers.contains(HTTPFieldName.acceptEncoding),
             !headers.contains(HTTPFieldName.range)

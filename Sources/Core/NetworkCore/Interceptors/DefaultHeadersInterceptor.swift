@@ -1,4 +1,4 @@
-/// Edits the field section: removes fields, fills in what the app left out, and replaces.
+/// Edits the field section: removes fields, adds missing ones, and replaces others.
 ///
 /// A name stands for all of its spellings: `X_Debug` is no way around a rule about `X-Debug`.
 public struct DefaultHeadersInterceptor: RequestInterceptor {
@@ -12,7 +12,7 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - defaults: added only where the request has no such field; the first of a name counts.
-    ///   - replacements: put in place of what the request has.
+    ///   - replacements: fields that replace those of the request.
     ///   - removed: taken out, before the others are put in.
     public init(
         defaults: HTTPHeaders = [:],

@@ -1,12 +1,12 @@
-/// Sends a request with the first of several credentials that is neither limited nor dead, and with the next
-/// one where that turns out to be so.
+/// Sends a request with the first of several credentials that is neither limited nor dead, and with the
+/// next one if the first turns out to be either.
 ///
-/// A credential is limited after a 429 (RFC 6585 §4) or a 402, for as long as its `Retry-After` says, and
-/// dead if there is no token or a 401 could not be cured. No request waits for one: when all refuse, the
-/// app gets the answer that sends it away for the shortest time. Calls the chain of each credential at most
-/// once, and never `next`.
+/// A credential is limited after a 429 (RFC 6585 §4) or a 402, for the time in `Retry-After`. It is dead if
+/// there is no token, or if a renewal cannot help after a 401. No request waits for a credential: if all
+/// are refused, the app gets the response with the shortest wait. Calls the chain of each credential at
+/// most once, and never `next`.
 package struct FallbackInterceptor: RequestInterceptor {
-    /// A credential with what signs, and sends, by it.
+    /// A credential with the chain that signs with it and sends.
     package struct Account: Sendable {
         let chain: RequestChain
         let rest: CredentialRest
@@ -20,10 +20,10 @@ package struct FallbackInterceptor: RequestInterceptor {
     /// Makes the step.
     ///
     /// - Parameters:
-    ///   - accounts: in the order in which they are used; at most 64.
-    ///   - clock: measures how long they rest.
-    ///   - replayLimit: how many bytes of a streamed request body are kept for the next one.
-    ///   - spill: where longer bodies are kept; `nil` if they are not.
+    ///   - accounts: the credentials in the order of their use; at most 64.
+    ///   - clock: measures their cool-downs.
+    ///   - replayLimit: the largest number of bytes of a streamed request body to keep for the next one.
+    ///   - spill: the store for longer bodies; `nil` if they are not kept.
     package init(
         _ accounts: [Account],
         clock: any NetworkClock,
@@ -42,17 +42,23 @@ package struct FallbackInterceptor: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         let order = order(in: context)
-        var request = request
-        var buffer: ReplayBuffer?
-        if order.count > 1, let source = request.body.readOnceSource {
-            let length = request.body.length
-            let kept = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
-            request.body = kept.body()
-            buffer = kept
+        guard let last = order.last else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                retry: .safe,
+                detail: "no credential of the channel is for this client",
+                status: 403
+            )
         }
+        var request = request
+        let length = request.body.length
+        let buffer =
+            order.count > 1
+            ? request.keepBody(upTo: replayLimit, spill: spill, length: length) : nil
         defer { buffer?.release() }
         var attempt = request
-        // The answer to one before that is the best for the app, until there is a better one.
+        // The best response for the app so far.
         var held: Refusal?
         defer { held?.response.body.cancel() }
         for account in order.dropLast() {
@@ -73,39 +79,39 @@ package struct FallbackInterceptor: RequestInterceptor {
                 if context.attempts > sent { context.beginNextAttempt(because: .fault(error.kind)) }
             }
         }
-        guard let last = order.last else {
-            throw NetworkError(
-                .httpRequestDenied,
-                side: .downstream,
-                retry: .safe,
-                detail: "no credential of the channel is for this client",
-                status: 403
-            )
-        }
+        return try await send(attempt, withLast: last, &held, &context)
+    }
+
+    /// Sends with the last credential; returns the best of all responses.
+    private func send(
+        _ request: Request,
+        withLast account: Account,
+        _ held: inout Refusal?,
+        _ context: inout RequestContext
+    ) async throws -> Response {
         let sent = context.attempts
         do {
-            let response = try await last.chain.send(attempt, context: &context)
-            guard let refusal = refusal(response, last, context) else { return response }
+            let response = try await account.chain.send(request, context: &context)
+            guard let refusal = refusal(response, account, context) else { return response }
             hold(refusal, &held)
         } catch let error as NetworkError where error.isLackOfCredential {
-            note(error, last)
-            // What the upstream said tells the app more.
+            note(error, account)
+            // A response of the upstream tells the app more than this error.
             guard held != nil else { throw error }
             if context.attempts == sent { context.withdrawAttempt() }
         }
-        defer { held = nil }
-        guard let best = held?.response else { throw NetworkError.cancelled }
+        guard let best = held.take()?.response else { throw NetworkError.cancelled }
         return best
     }
 
-    /// An answer that says that another credential may do better.
+    /// A response after which another credential may succeed.
     private struct Refusal {
         let response: Response
         /// When the credential may be used again; `nil` if it is dead.
         let end: ContinuousClock.Instant?
     }
 
-    /// Keeps the answer that sends the app away for the shortest time, and drops the other.
+    /// Keeps the response with the shorter wait, and drops the other.
     private func hold(_ refusal: Refusal, _ held: inout Refusal?) {
         guard let other = held else { return held = refusal }
         let isBetter =
@@ -118,8 +124,8 @@ package struct FallbackInterceptor: RequestInterceptor {
         if isBetter { held = refusal }
     }
 
-    /// The credentials that a request may have: none that rests, unless all do; then the one whose rest is
-    /// over first.
+    /// The credentials for a request: those without a cool-down or, if all have one, the one whose
+    /// cool-down ends first.
     private func order(in context: borrowing RequestContext) -> [Account] {
         let (places, preferred) = (context.accounts, context.preferredAccounts)
         let now = clock.now
@@ -136,19 +142,19 @@ package struct FallbackInterceptor: RequestInterceptor {
         return resting.min { $0.end < $1.end }.map { [$0.account] } ?? []
     }
 
-    /// Why another credential may do better than the one that was answered; `nil` if the answer is final.
+    /// Why another credential may succeed after a response; `nil` if the response is final.
     private func refusal(
         _ response: Response,
         _ account: Account,
         _ context: borrowing RequestContext
     ) -> Refusal? {
-        // The app's own credential was kept: no other one will do better.
+        // The app's own credential was kept, and no other one is used.
         guard let facts = context.authorization else { return nil }
         if response.status == 429 || response.status == 402 {
             account.rest.begin(after: response.headers, on: clock)
             return Refusal(response: response, end: account.rest.end(at: clock.now) ?? clock.now)
         }
-        // A 401, or what the API answers instead.
+        // A 401, or the API's own form of it.
         if facts.notReplayed?.isDeath == true {
             account.rest.begin(after: [:], on: clock)
             return Refusal(response: response, end: nil)
@@ -157,9 +163,9 @@ package struct FallbackInterceptor: RequestInterceptor {
         return nil
     }
 
-    /// Leaves a credential alone that has no token now: to ask for it again would hold the app.
+    /// Begins the cool-down of a credential without a token: another try would delay the app.
     private func note(_ error: NetworkError, _ account: Account) {
-        // One that needs a sign-in says so at once.
+        // A credential that needs a sign-in fails at once.
         guard error.kind == .credentialUnavailable else { return }
         account.rest.begin(for: error.retryAfter.map { .seconds($0) }, on: clock)
     }
@@ -180,7 +186,7 @@ extension NotReplayed {
 }
 
 extension NetworkError {
-    /// Whether there was no credential to send the request with.
+    /// Whether there was no credential for the request.
     fileprivate var isLackOfCredential: Bool {
         kind == .credentialUnavailable || kind == .reauthorizationRequired
     }

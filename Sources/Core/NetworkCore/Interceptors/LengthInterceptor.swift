@@ -3,7 +3,7 @@
 /// RFC 9110 §15.5.12: a 411 refuses the request for the lack of `Content-Length` alone, so that nothing
 /// was acted on, whatever the method. Calls `next` twice at most.
 struct LengthInterceptor: RequestInterceptor {
-    /// How many bytes of content are kept for it.
+    /// The number of bytes of content that are kept.
     private let limit: Int
 
     init(limit: Int) {
@@ -23,12 +23,7 @@ struct LengthInterceptor: RequestInterceptor {
     ) async throws -> Response {
         guard !isIdle(for: request) else { return try await next.send(request, context: &context) }
         var request = request
-        var buffer: ReplayBuffer?
-        if let source = request.body.readOnceSource {
-            let kept = ReplayBuffer(source, length: nil, limit: limit)
-            request.body = kept.body()
-            buffer = kept
-        }
+        let buffer = request.keepBody(upTo: limit, length: nil)
         defer { buffer?.release() }
         let refusal = try await next.send(request, context: &context)
         guard refusal.status == 411, var again = request.again() else { return refusal }

@@ -1,7 +1,7 @@
 /// Refuses what must not leave: a request to a host other than the channel's, and a credential to an
 /// origin other than the endpoint's or in the clear.
 package struct OriginGuard: RequestInterceptor {
-    /// Where the credential may go.
+    /// The origins that may get the credential.
     package enum Credential {
         /// The request carries no credential.
         case none

@@ -39,20 +39,16 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Sends the request, and again where that may cure a 401.
     ///
-    /// - Throws: what `next` throws.
+    /// - Throws: the errors of `next`.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
         var request = request
-        var buffer: ReplayBuffer?
-        if replays, let source = request.body.readOnceSource {
-            let length = request.body.length
-            let kept = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
-            request.body = kept.body()
-            buffer = kept
-        }
+        let length = request.body.length
+        let buffer =
+            replays ? request.keepBody(upTo: replayLimit, spill: spill, length: length) : nil
         defer { buffer?.release() }
         var response = try await first(request, context: &context, next: next)
         while !accepts(response, context) {
@@ -154,7 +150,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return credential.generation != nil && !credential.isProven
     }
 
-    /// Has the authorizer judge a refusal.
+    /// Lets the authorizer judge a refusal.
     private func decide(
         on response: Response,
         _ content: ByteSlice?,
@@ -166,7 +162,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
                 .afterReplay
             } else if !replays {
                 .report(.replayOff)
-            } else if request.body.canBeSentAgain() {
+            } else if request.body.canBeSentAgain {
                 .replay
             } else {
                 .report(.bodyNotReplayable)

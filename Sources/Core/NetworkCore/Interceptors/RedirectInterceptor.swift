@@ -10,7 +10,7 @@ struct RedirectInterceptor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - policy: which redirects are followed.
-    ///   - elsewhere: what requests to other origins go through.
+    ///   - elsewhere: the chain for requests to other origins.
     init(policy: RedirectPolicy, elsewhere: RequestChain) {
         self.policy = policy
         self.elsewhere = elsewhere
@@ -73,7 +73,7 @@ struct RedirectInterceptor: RequestInterceptor {
         return response
     }
 
-    /// What was asked for.
+    /// A request of the call, by its method and URL.
     private struct Place: Equatable {
         let method: HTTPMethod
         let url: String

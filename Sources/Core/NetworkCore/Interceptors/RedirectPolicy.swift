@@ -1,4 +1,4 @@
-/// Which redirects are followed (RFC 9110 §15.4).
+/// The redirects that are followed (RFC 9110 §15.4).
 ///
 /// 303 is followed by a GET, or a HEAD after a HEAD; 301, 302, 307 and 308 by the same method with the same
 /// content. No other method becomes GET: the request would do something else than was asked for.
@@ -8,10 +8,10 @@
 /// the first origin a request has neither the channel's credential nor fields that usually hold one,
 /// and gets them for no later redirect either.
 ///
-/// What is not followed is the answer: `unacceptable_response` with its `Location`, unless the rule
-/// for success accepts it.
+/// A redirect that is not followed is returned as the response: `unacceptable_response` with its `Location`,
+/// unless the rule for success accepts it.
 public struct RedirectPolicy: Sendable, Hashable {
-    /// How many redirects of one call are followed; 0 follows none.
+    /// The maximum number of redirects in one call; 0 follows none.
     ///
     /// Default 5.
     public var limit: Int
@@ -38,16 +38,4 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     /// Follows no redirect.
     public static let none = RedirectPolicy(limit: 0)
-}
-
-/// A redirect that a call met.
-public struct Redirect: Sendable, Hashable {
-    /// The status of the redirect.
-    public let status: HTTPStatus
-    /// The URL that it came from.
-    public let source: String
-    /// Its `Location`; resolved to a URL if it was followed.
-    public let location: String
-    /// Why it was not followed, as a clause; `nil` if it was.
-    public let refusal: String?
 }

@@ -1,17 +1,17 @@
 import NetproxyBytes
 
-/// Which answers may say that the credential was refused.
+/// The responses that may refuse the credential.
 ///
 /// A 401 always does (RFC 9110 §15.5.2). Some APIs answer an expired token with another status, such as
 /// 400 or 403, which usually means something else: those are named one by one, and may be told from the
 /// rest by their content.
 public struct RefusalRule: Sendable, Hashable {
-    /// How much of the content is searched: an error is a sentence, not a document.
+    /// The size of the searched content: an error is a sentence, not a document.
     static let searchLimit = 64 * 1024
 
     /// The statuses besides 401.
     public let statuses: [HTTPStatus]
-    /// What the content of an answer with one of these statuses must contain, byte for byte.
+    /// The text that a response with one of these statuses must contain, byte for byte.
     ///
     /// Without it every such answer counts. A 401 counts whatever it contains.
     public let phrase: String?
@@ -69,7 +69,7 @@ public struct RefusalRule: Sendable, Hashable {
     }
 }
 
-/// Tells refusals by what an API calls its errors, where a phrase would find too much.
+/// Detects refusals by the names that an API gives its errors, if a phrase would match too much.
 package protocol RefusalReading: Sendable {
     /// Whether the fields of an answer say that it is a refusal; `nil` where only its content can tell.
     func isRefusal(_ headers: HTTPHeaders) -> Bool?

@@ -21,8 +21,8 @@ enum ReplayDecision {
     /// Decides.
     ///
     /// - Parameters:
-    ///   - verdict: what the authorizer says about the 401.
-    ///   - intent: what the authorizer was told that would follow.
+    ///   - verdict: the authorizer's verdict on the 401.
+    ///   - intent: the caller's intent, which the authorizer knew.
     ///   - retries: why the request was sent again before.
     init(
         _ verdict: Verdict,

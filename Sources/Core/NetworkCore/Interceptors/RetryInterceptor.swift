@@ -47,16 +47,12 @@ public struct RetryInterceptor: RequestInterceptor {
         let limit = context.retryLimit ?? policy.retries
         var request = request
         var buffer: ReplayBuffer?
-        if let source = request.body.readOnceSource {
-            if request.method.isIdempotent, limit > 0 {
-                // Reauthorization, which stands further in, uses the same buffer.
-                let length = request.body.length
-                let kept = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
-                request.body = kept.body()
-                buffer = kept
-            } else {
-                request.body = request.body.watched
-            }
+        if request.method.isIdempotent, limit > 0 {
+            // Reauthorization, which is further inside, uses the same buffer.
+            let length = request.body.length
+            buffer = request.keepBody(upTo: replayLimit, spill: spill, length: length)
+        } else {
+            request.body = request.body.watched
         }
         defer { buffer?.release() }
         var attempt = request

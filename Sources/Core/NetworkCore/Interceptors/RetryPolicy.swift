@@ -3,7 +3,7 @@ import Synchronization
 /// Which failures are retried, how often, and after which wait: a value, so that the interceptor
 /// only acts.
 public struct RetryPolicy: Sendable {
-    /// How often a request is sent again at most.
+    /// The maximum number of retries of a request.
     ///
     /// Default 2.
     public var retries = 2
@@ -36,7 +36,8 @@ public struct RetryPolicy: Sendable {
     /// `ReplayBuffer` keeps it.
     public func allowsRetry(of request: Request, after error: NetworkError) -> Bool {
         guard error.kind != .cancelled,
-            request.body.canBeSentAgain(ifUnknown: error.retry == .safe)
+            (error.retry == .safe
+                ? request.body.canBeSentAfterNothing : request.body.canBeSentAgain)
         else { return false }
         switch error.retry {
         case .safe:
@@ -52,9 +53,9 @@ public struct RetryPolicy: Sendable {
 
 /// A further attempt that a policy allows.
 struct Retry {
-    /// What the attempt before it ended with.
+    /// The outcome of the attempt before.
     let reason: RetryReason
-    /// How long to wait first; `nil` sends at once.
+    /// The wait before the attempt; `nil` for none.
     let delay: Duration?
     /// Whether the attempt must not use a pooled connection.
     let needsFreshConnection: Bool
@@ -74,7 +75,7 @@ extension RetryPolicy {
         switch outcome {
         case .success(let response):
             guard statuses.contains(response.status.rawValue), request.method.isIdempotent,
-                request.body.canBeSentAgain()
+                request.body.canBeSentAgain
             else { return nil }
             let wanted = RetryAfter.duration(in: response.headers, now: now)
             if let wanted, wanted > maximum { return nil }

@@ -16,14 +16,14 @@ public protocol BodySource: AnyObject, Sendable {
     /// The trailer fields, known once `next()` has returned `nil`.
     func trailers() -> HTTPHeaders?
 
-    /// Ends the content early and discards what was not read. Harmless after the end.
+    /// Ends the content early and discards the unread part. Does nothing after the end.
     func cancel()
 }
 
 extension BodySource {
     /// The next piece, or `nil` at the end; throws where the source ended by cancellation.
     ///
-    /// - Throws: what `next()` throws, and `NetworkError` of kind `.cancelled`.
+    /// - Throws: the errors of `next()`, and `NetworkError` of kind `.cancelled`.
     package func nextUnlessCancelled() async throws -> ByteSlice? {
         let piece = try await next()
         guard piece != nil || !Task.isCancelled else { throw NetworkError.cancelled }

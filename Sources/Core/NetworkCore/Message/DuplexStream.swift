@@ -15,7 +15,7 @@ public protocol DuplexStream: AnyObject, Sendable {
     /// - Throws: `NetworkError`: `connection_write_timeout`, `connection_terminated`, `cancelled`.
     func write(_ bytes: ByteSlice) async throws
 
-    /// Sends the end of the stream; reading goes on.
+    /// Sends the end of the stream; reading continues.
     func finishWriting()
 
     /// Ends the connection, and every wait on it.

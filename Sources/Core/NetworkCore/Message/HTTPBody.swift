@@ -40,7 +40,7 @@ public enum HTTPBody: Sendable {
     /// Reads all of it.
     ///
     /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, `.cancelled`,
-    ///   or what the source throws.
+    ///   or the error of the source.
     public func collect(upTo limit: Int) async throws -> ByteSlice {
         switch self {
         case .empty, .tunnel: return ByteSlice([])
@@ -72,7 +72,7 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Discards what was not read.
+    /// Discards the unread part.
     public func cancel() {
         switch self {
         case .empty, .bytes: break

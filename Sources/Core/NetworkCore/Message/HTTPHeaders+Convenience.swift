@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetproxyBytes
 
 extension HTTPHeaders {
     /// Makes a section from values that may come from anywhere.

@@ -37,7 +37,7 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
         }
     }
 
-    /// What a field section says; `nil` if that is nothing, or no number.
+    /// Reads the status from a field section; `nil` if it has none, or one that is not a number.
     package init?(in headers: HTTPHeaders) {
         guard let text = headers[RPCStatus.field], (1...4).contains(text.utf8.count),
             let code = Int(text), code >= 0

@@ -1,5 +1,5 @@
 extension NetworkError {
-    /// The same error, with what was asked.
+    /// Returns the same error with the request.
     package func asking(_ request: Request) -> NetworkError {
         var error = self
         error.request = request.asked

@@ -2,7 +2,7 @@
 public struct Request: Sendable {
     /// The method.
     public var method: HTTPMethod
-    /// Where the request is sent.
+    /// The origin that gets the request.
     ///
     /// `Host` is made from it when the request is sent.
     public var origin: Origin

@@ -24,3 +24,11 @@ public struct Response: Sendable {
         self.announcedLength = announcedLength
     }
 }
+
+/// A version of HTTP.
+// Without raw values: a comparison takes one instruction.
+package enum HTTPVersion: Sendable {
+    case http10
+    case http11
+    case http2
+}

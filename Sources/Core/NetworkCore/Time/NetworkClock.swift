@@ -5,7 +5,7 @@ public protocol NetworkClock: Sendable {
     /// The time of day. It survives a restart, and can be set.
     var wallNow: UnixTime { get }
 
-    /// A clock that cannot be set and that goes on while the machine sleeps.
+    /// A clock that cannot be set and that continues while the machine sleeps.
     var now: ContinuousClock.Instant { get }
 
     /// Returns at the deadline.
@@ -39,7 +39,7 @@ public struct UnixTime: Sendable, Hashable, Comparable {
         UnixTime(secondsSinceEpoch: time.secondsSinceEpoch + duration.seconds)
     }
 
-    /// How much later the first is than the second; negative if it is earlier.
+    /// The time from the second to the first; negative if the first is earlier.
     public static func - (left: UnixTime, right: UnixTime) -> Duration {
         .seconds(left.secondsSinceEpoch - right.secondsSinceEpoch)
     }
@@ -78,7 +78,7 @@ public struct Moment: Sendable, Hashable {
         now.steady >= steady || now.wall >= wall
     }
 
-    /// How long from an instant to this deadline, by the clock that says less.
+    /// The time from an instant to this deadline, by the clock that shows less.
     public func remaining(at now: Moment) -> Duration {
         min(steady - now.steady, wall - now.wall)
     }
@@ -90,6 +90,6 @@ extension Duration {
         Double(components.seconds) + Double(components.attoseconds) * 1e-18
     }
 
-    /// The length in whole seconds, rounded up: what `Retry-After` can say.
+    /// The length in whole seconds, rounded up, for `Retry-After`.
     package var wholeSeconds: Int { Int(seconds.rounded(.up)) }
 }

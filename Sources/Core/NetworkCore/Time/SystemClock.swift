@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The clocks of the machine.
 ///
-/// `ContinuousClock` reads `CLOCK_BOOTTIME` on Linux, which goes on while the machine is suspended.
+/// `ContinuousClock` reads `CLOCK_BOOTTIME` on Linux, which continues while the machine is suspended.
 public struct SystemClock: NetworkClock {
     /// Ten years: the system's timers trap on a deadline some centuries away.
     private static let longestSleep = Duration.seconds(10 * 365 * 24 * 60 * 60)

@@ -5,7 +5,7 @@ package struct TimeSetting: Sendable, Hashable {
     package var name: String
     /// The limit; `nil` where it is not known.
     package var value: Duration?
-    /// Who gave up.
+    /// The party that gave up.
     package var owner: String
 
     /// Names a limit.
@@ -22,7 +22,7 @@ package struct TimeSetting: Sendable, Hashable {
     }
 }
 
-/// Who set the limits of a transport, and so what their errors call them.
+/// The source of a transport's limits, and so their names in errors.
 package enum TimeSettings: Sendable, Hashable {
     /// A channel of the daemon: keys of the configuration.
     case channel
@@ -34,8 +34,8 @@ package enum TimeSettings: Sendable, Hashable {
     /// The limit of a phase.
     ///
     /// - Parameters:
-    ///   - key: what a channel's configuration calls it.
-    ///   - property: what `UpstreamOptions` calls it.
+    ///   - key: its name in a channel's configuration.
+    ///   - property: its name in `UpstreamOptions`.
     ///   - value: the limit.
     /// - Returns: the limit by its name.
     package func setting(_ key: String, _ property: String, _ value: Duration?) -> TimeSetting {

@@ -1,4 +1,4 @@
-/// What may take too long, and the error it ends with: the one table of timeouts.
+/// The phases that may take too long, with their errors: the one table of timeouts.
 ///
 /// The time is measured where the wait is, since only there can it be ended: by the transport for
 /// everything on an upstream connection, by the authorizer for a credential, by the daemon for what an app
@@ -24,13 +24,58 @@ package enum TimeoutPhase: Sendable, CaseIterable {
     }
 }
 
+extension TimeoutPhase {
+    /// The kind of the error, the side at fault, and the message without the limit.
+    fileprivate func fault(of peer: String) -> (ErrorKind, NetworkError.Side, String) {
+        switch self {
+        case .queue:
+            (
+                .connectionLimitReached, .proxy,
+                "all connections of the pool to \(peer) are busy: no connection became free"
+            )
+        case .resolving: (.dnsTimeout, .upstream, "the name of \(peer) was not resolved")
+        case .connecting: (.connectionTimeout, .upstream, "no connection to \(peer) was made")
+        case .handshake:
+            (.connectionTimeout, .upstream, "the TLS handshake with \(peer) did not finish")
+        case .sending:
+            (.connectionWriteTimeout, .upstream, "\(peer) did not go on reading the request")
+        case .awaitingHead:
+            (.httpResponseTimeout, .upstream, "\(peer) sent no response head")
+        case .readingBody:
+            (
+                .connectionReadTimeout, .upstream,
+                "\(peer) stopped in the middle of its response"
+            )
+        case .total: (.httpResponseTimeout, .upstream, "the exchange was not complete")
+        case .credential:
+            (.httpResponseTimeout, .upstream, "no token was obtained")
+        case .requestHead:
+            (
+                .requestHeadTimeout, .downstream,
+                "the head of the request did not arrive"
+            )
+        case .requestBody:
+            (.connectionReadTimeout, .downstream, "the request body stopped arriving")
+        case .requestBodyRate:
+            (.requestBodyTimeout, .downstream, "the request body arrives too slowly")
+        case .delivery:
+            (
+                .connectionWriteTimeout, .downstream,
+                "the client stopped reading the response"
+            )
+        case .tunnel:
+            (.connectionReadTimeout, .proxy, "nothing moved in the tunnel")
+        }
+    }
+}
+
 extension NetworkError {
-    /// The error of what took too long.
+    /// Makes the error of a timeout.
     ///
     /// - Parameters:
-    ///   - phase: what it was.
-    ///   - peer: what the message calls the other side.
-    ///   - setting: the limit that was reached, for the message.
+    ///   - phase: the phase that took too long.
+    ///   - peer: the name of the other side in the message.
+    ///   - setting: the reached limit, for the message.
     ///   - retry: whether the request may be sent again; nil: only if it was not sent yet.
     /// - Returns: the error.
     package static func timeout(
@@ -39,46 +84,7 @@ extension NetworkError {
         after setting: TimeSetting? = nil,
         retry: RetrySafety? = nil
     ) -> NetworkError {
-        let (kind, side, fact): (ErrorKind, Side, String) =
-            switch phase {
-            case .queue:
-                (
-                    .connectionLimitReached, .proxy,
-                    "all connections of the pool to \(peer) are busy: no connection became free"
-                )
-            case .resolving: (.dnsTimeout, .upstream, "the name of \(peer) was not resolved")
-            case .connecting: (.connectionTimeout, .upstream, "no connection to \(peer) was made")
-            case .handshake:
-                (.connectionTimeout, .upstream, "the TLS handshake with \(peer) did not finish")
-            case .sending:
-                (.connectionWriteTimeout, .upstream, "\(peer) did not go on reading the request")
-            case .awaitingHead:
-                (.httpResponseTimeout, .upstream, "\(peer) sent no response head")
-            case .readingBody:
-                (
-                    .connectionReadTimeout, .upstream,
-                    "\(peer) stopped in the middle of its response"
-                )
-            case .total: (.httpResponseTimeout, .upstream, "the exchange was not complete")
-            case .credential:
-                (.httpResponseTimeout, .upstream, "no token was obtained")
-            case .requestHead:
-                (
-                    .requestHeadTimeout, .downstream,
-                    "the head of the request did not arrive"
-                )
-            case .requestBody:
-                (.connectionReadTimeout, .downstream, "the request body stopped arriving")
-            case .requestBodyRate:
-                (.requestBodyTimeout, .downstream, "the request body arrives too slowly")
-            case .delivery:
-                (
-                    .connectionWriteTimeout, .downstream,
-                    "the client stopped reading the response"
-                )
-            case .tunnel:
-                (.connectionReadTimeout, .proxy, "nothing moved in the tunnel")
-            }
+        let (kind, side, fact) = phase.fault(of: peer)
         return NetworkError(
             kind,
             side: side,
@@ -88,17 +94,17 @@ extension NetworkError {
         )
     }
 
-    /// The error of an exchange that its deadline ended.
+    /// Makes the error of an exchange that its deadline ended.
     ///
     /// - Parameters:
-    ///   - error: how the exchange ended, which knows whether the request had been sent.
+    ///   - error: the error that ended the exchange, with its retry safety.
     ///   - setting: the limit of the exchange, for the message.
     /// - Returns: `http_response_timeout`.
     package static func overdue(_ error: any Error, after setting: TimeSetting?) -> NetworkError {
         timeout(.total, after: setting, retry: (error as? NetworkError)?.retry ?? .unsafe)
     }
 
-    /// The error of an exchange that its deadline ended before anything was sent.
+    /// Makes the error of an exchange that its deadline ended before any byte was sent.
     package static func overdueUnsent(after setting: TimeSetting?) -> NetworkError {
         timeout(.total, after: setting, retry: .safe)
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetproxyBytes
 import NetworkCore
 
 /// Base64 with the alphabet for URLs and without padding (RFC 4648 §5, RFC 7515 §2).

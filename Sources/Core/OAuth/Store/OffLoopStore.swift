@@ -1,3 +1,4 @@
+import NetproxySystem
 import NetworkCore
 
 /// Calls a store where it may wait for a disk, as `TokenStoring` promises it.

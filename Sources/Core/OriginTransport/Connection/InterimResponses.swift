@@ -11,10 +11,10 @@ struct InterimResponses {
         self.peer = peer
     }
 
-    /// Has the upload begin after a 100, and passes every other one on.
+    /// Starts the upload after a 100, and passes every other one on.
     ///
-    /// - Throws: `http_protocol_error` for too many, or a switch that was not asked for.
-    // Never inlined: what it holds takes no room among what is kept while a request waits.
+    /// - Throws: `http_protocol_error` for too many, or for a switch that was not requested.
+    // Never inlined, so that its variables take no room in the frame that is kept while a request waits.
     @inline(never)
     mutating func pass(
         _ head: ResponseHead,

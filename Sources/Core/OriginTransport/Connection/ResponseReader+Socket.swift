@@ -5,12 +5,12 @@ package import NetproxyHTTPMessage
 import NetworkCore
 
 extension ResponseReader {
-    /// Reads from a socket until a head is complete; nothing else may read from it.
+    /// Reads from a socket until a head is complete; no other task may read from it.
     ///
     /// - Parameters:
-    ///   - socket: where the response comes from.
-    ///   - buffer: what was read from it and not used; in the end, what follows the head.
-    ///   - method: what the request was sent with.
+    ///   - socket: the connection.
+    ///   - buffer: the unused bytes; in the end, those after the head.
+    ///   - method: the method of the request.
     ///   - deadline: when the head must be complete, on the loop's clock.
     /// - Returns: the head.
     /// - Throws: `HTTP1Error`, or `IOError`: `.closedByPeer` before the end of the head, `.timedOut`,
@@ -31,7 +31,7 @@ extension ResponseReader {
 }
 
 extension HTTP1Limits {
-    /// Larger than for requests: cookies and policies make the heads of real answers long.
+    /// The limits of responses, larger than for requests: cookies and policies make real heads long.
     static let responses = {
         var limits = HTTP1Limits()
         limits.sectionSize = 64 * 1024
@@ -40,7 +40,7 @@ extension HTTP1Limits {
     }()
 }
 
-/// What an answer is read against: all that is kept of a request once it is sent.
+/// The facts of a sent request that its response is read with.
 struct AwaitedAnswer {
     let method: HTTPMethod
     /// The protocols that the request offered to switch to.
@@ -50,5 +50,13 @@ struct AwaitedAnswer {
         method = request.method
         let headers = request.headers
         upgrade = headers.contains(KnownField.upgrade) ? headers[.upgrade] : nil
+    }
+
+    /// Whether a head is that of the final response: not informational, or the switch to an offered
+    /// protocol.
+    @inline(__always)
+    func isFinal(_ head: borrowing ResponseHead) -> Bool {
+        head.status.kind != .informational
+            || head.status == 101 && HopFields.agreed(head.headers, offered: upgrade) != nil
     }
 }

@@ -4,18 +4,18 @@ import NetproxyHTTP1
 import NetproxyLiveObjects
 @_spi(Proxying) import NetworkCore
 
-/// The content of a request that streams, sent by a separate task: the origin may answer before it
-/// has read all of it.
+/// The content of a request that streams, sent by a separate task, since the origin may respond before it has
+/// read all of it.
 ///
 /// A fault of the content's source ends the exchange. One of the origin does not, unless it takes too
 /// long, since its answer may be here already.
 final class Upload {
     private enum State {
-        /// Waits until the origin asks for it (RFC 9110 §10.1.1), with the task if that waits by now.
+        /// Waits until the origin requests the content (RFC 9110 §10.1.1), with the task if it waits by now.
         case held(CheckedContinuation<Void, Never>?)
         case sending
         case complete
-        /// The rest is not sent; the exchange goes on.
+        /// The rest is not sent; the exchange continues.
         case abandoned
         /// It ended the exchange.
         case failed(any Error)
@@ -40,7 +40,7 @@ final class Upload {
     ///   - source: the content.
     ///   - sink: where the head of the request has been sent.
     ///   - peer: who gets it.
-    ///   - isExpecting: whether to wait until the origin asks for the content.
+    ///   - isExpecting: whether to wait until the origin requests the content.
     init(
         _ source: any BodySource,
         to sink: any UploadSink,
@@ -66,18 +66,18 @@ final class Upload {
         if case .complete = state { true } else { false }
     }
 
-    /// Whether the origin still waits to be asked.
+    /// Whether the upload waits for the origin's request for the content.
     var isHeld: Bool {
         if case .held = state { true } else { false }
     }
 
-    /// Why it ended the exchange, if it did.
+    /// The error with which the upload ended the exchange, if it did.
     var fault: (any Error)? {
         if case .failed(let error) = state { error } else { nil }
     }
 
-    /// When the answer is due: `deadline` at the first call, which follows the end of the upload, and
-    /// the same from then on, however slowly the answer comes.
+    /// The deadline of the response: `deadline` at the first call, which follows the end of the upload, and
+    /// the same from then on, however slowly the response arrives.
     func answerDeadline(_ deadline: UInt64) -> UInt64 {
         let first = answerDeadline ?? deadline
         answerDeadline = first
@@ -90,7 +90,7 @@ final class Upload {
         task = Task(executorPreference: sink.loop) { await upload.value.run() }
     }
 
-    /// The origin asked for the content.
+    /// Starts to send, since the origin has requested the content.
     func proceed() {
         if isHeld { leave(for: .sending) }
     }
@@ -200,7 +200,7 @@ final class Upload {
     }
 }
 
-/// Where the content of a request goes.
+/// The destination of a request's content.
 protocol UploadSink: AnyObject {
     var loop: EventLoop { get }
 
@@ -210,7 +210,7 @@ protocol UploadSink: AnyObject {
     /// - Throws: `IOError`, or `BodyWriter.LengthMismatch`.
     func write(_ piece: ByteSlice?) throws -> Bool
 
-    /// Returns when the origin has taken what was written.
+    /// Returns when the origin has accepted all written content.
     func finishWriting() async throws(IOError)
 
     /// Ends the present wait with `.aborted`.
@@ -226,7 +226,7 @@ final class SocketUpload: UploadSink {
     private let idle: Duration?
     private var writer: BodyWriter
     private let output = OutputBuffer()
-    /// What waits for the kernel.
+    /// The bytes that the kernel has not accepted yet.
     private var rest: (piece: ByteSlice?, written: Int)?
 
     var loop: EventLoop { socket.loop }

@@ -4,7 +4,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The way back: the final head, and the waits for it.
+/// The way back: waits for the final head of the response.
 extension UpstreamConnection {
     /// Reads heads until the final one is in `head`; interim ones are passed on.
     func readHead(
@@ -15,7 +15,8 @@ extension UpstreamConnection {
     ) async throws {
         var interim = InterimResponses(from: peer)
         while true {
-            switch try next(answering: question, &context, reading: upload == nil) {
+            switch try next(answering: question, &context, from: upload == nil ? .socket : .buffer)
+            {
             case .final: return
             case .interim:
                 guard let head = head.take() else { continue }
@@ -30,30 +31,34 @@ extension UpstreamConnection {
         }
     }
 
-    /// What has arrived of the response.
+    /// The part of the response that has arrived.
     private enum Arrival {
         case final
         case interim
         case incomplete
     }
 
-    /// Decodes a head from the buffer or, without an upload, from what can be read at once.
-    // Never inlined: what it holds takes no room among what is kept while a
-    // request waits.
+    /// The bytes that a head is decoded from.
+    private enum Source {
+        /// The read bytes: during an upload, another function reads.
+        case buffer
+        /// The read bytes, and all that can be read without waiting.
+        case socket
+    }
+
+    /// Decodes a head.
+    // Never inlined, so that its variables take no room in the frame that is kept while a request waits.
     @inline(never)
     private func next(
         answering question: AwaitedAnswer,
         _ context: inout RequestContext,
-        reading: Bool
+        from source: Source
     ) throws -> Arrival {
         repeat {
             guard !buffer.isEmpty, let head = try decodeHead(answering: question.method) else {
                 continue
             }
-            let isSwitch =
-                head.status == 101
-                && HopFields.agreed(head.headers, offered: question.upgrade) != nil
-            let isFinal = isSwitch || head.status.kind != .informational
+            let isFinal = question.isFinal(head)
             hasAnswered = true
             if isFinal {
                 if head.status == 407, let refusal = peer.refusal(head.headers) { throw refusal }
@@ -62,7 +67,7 @@ extension UpstreamConnection {
             }
             self.head = consume head
             return isFinal ? .final : .interim
-        } while try reading && readAtOnce()
+        } while try source == .socket && readAtOnce()
         return .incomplete
     }
 
@@ -80,11 +85,11 @@ extension UpstreamConnection {
         }
     }
 
-    /// When a pooled connection that is silent is looked at: the request waits on, but no other
-    /// should be given a connection like it.
+    /// When to check a silent pooled connection: the request continues to wait, but other requests should
+    /// not get a connection like it.
     private var confirmation: UInt64 { loop.now &+ 2_000_000_000 }
 
-    /// Looks, once in an exchange, whether TCP has delivered the request at all.
+    /// Checks once in an exchange whether TCP has delivered the request.
     private func checkPeer() {
         guard isUnconfirmed else { return }
         isUnconfirmed = false
@@ -99,7 +104,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads what the kernel holds; false if that is empty.
+    /// Reads the kernel's bytes; false if there are none.
     private func readAtOnce() throws -> Bool {
         do throws(IOError) {
             guard let count = try socket.readNow(into: buffer) else { return false }
@@ -110,10 +115,10 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads what comes next of the head while the content is on its way.
+    /// Reads the next part of the head during an upload.
     ///
-    /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
-    /// ended, which may be in the middle of a step.
+    /// The wait has steps of a second: the deadline of the response begins when the upload has ended,
+    /// which may be in the middle of a step.
     private func readMore(during upload: Upload, until limit: UInt64) async throws {
         while true {
             let isStep = upload.isRunning
@@ -128,7 +133,7 @@ extension UpstreamConnection {
                 throw .closedByPeer
             } catch {
                 if error == .timedOut, isStep, loop.now < limit {
-                    // An origin that never answers the expectation gets the body after a second.
+                    // An origin that does not respond to the expectation gets the body after a second.
                     upload.proceed()
                     checkPeer()
                     continue
@@ -146,7 +151,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Waits for something to read; a cancelled task ends the wait.
+    /// Waits until the socket is readable; a cancelled task ends the wait.
     private func waitReadable(
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil

@@ -9,7 +9,7 @@ extension UpstreamConnection {
     var isUploading: Bool { upload?.isRunning ?? false }
 
     /// Sends a request whose content streams; returns when the head of the final response is there.
-    // Never inlined: requests without a stream would make room for what a new task needs.
+    // Never inlined: otherwise requests without a stream would have room for a new task in their frame.
     @inline(never)
     func sendStream(
         of request: consuming Request,
@@ -45,8 +45,8 @@ extension UpstreamConnection {
             await upload.end()
             throw upload.fault ?? error
         }
-        // After a 2xx the origin may still read while it answers; after any other status, the rest is
-        // not wanted, nor is what was not asked for.
+        // After a 2xx the origin may still read while it responds. After any other status it does not want
+        // the rest, nor content that it has not requested.
         if upload.isHeld || head?.status.kind != .successful { await upload.end() }
         context.timings.firstByte = Duration(elapsed: loop.now - started)
         let response = try response()

@@ -9,50 +9,52 @@ import NetworkCore
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
 final class UpstreamConnection: TimerEntry {
-    /// Whether an exchange uses it.
-    private enum Rest {
+    /// Whether an exchange uses the connection.
+    private enum Use {
         case inUse
         case idle
-        /// Unused until it is clear that the origin sends nothing after its response.
+        /// Unused until it is clear that the origin sends no bytes after its response.
         case watched
     }
 
-    // What every exchange looks at stands first, in few cache lines.
+    // The properties that every exchange uses come first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
     let peer: UpstreamPeer
-    /// Held until the connection closes: a body may outlive all other users of the pool.
+    /// Retained until the connection closes: a body may outlive all other users of the pool.
     let owner: any UpstreamConnectionOwner
     let buffer = ReadBuffer()
-    /// The number of the current exchange, by which a body knows whether it is still its own.
+    /// The number of the current exchange, by which a body detects that its exchange is over.
     private(set) var exchange = 0
     /// Whether a head of its response has arrived, final or interim.
     var hasAnswered = false
-    /// Whether the origin has not yet shown, in this exchange, that it is still there.
+    /// Whether this exchange has no sign yet that the origin is still there.
     var isUnconfirmed = false
-    private var rest = Rest.inUse
-    /// Among idle connections, the one that was used before it.
+    private var use = Use.inUse
+    /// The idle connection that was used before this one.
     var below: UpstreamConnection?
     var mayReuse = true
-    /// The last streamed content, for as long as it may be on its way.
+    /// The last streamed content, while it may still be sent.
     var upload: Upload?
     let address: String
     var reader = ResponseReader(limits: .responses)
-    /// The head of the answer, from when it is here until the answer is made of it.
+    /// The head of the response, until the response is made from it.
     var head: ResponseHead?
     /// The rest of the response's content; nil between exchanges.
     var body: BodyReader?
-    /// When the content must be complete, on the loop's clock, and what set that.
+    /// When the content must be complete, on the loop's clock, and the setting of that limit.
     private(set) var bodyLimit = UInt64.max
     private(set) var bodySetting: TimeSetting?
-    /// How long it is kept without use: less where the origin says so.
+    /// Whether the content may still be read.
+    var isInTime: Bool { bodyLimit == .max || loop.now < bodyLimit }
+    /// The longest time without use: less if the origin says so.
     private(set) var keepAlive: Duration
-    /// For which answer of the name servers its address was compared with theirs.
+    /// The generation of the `NameWatch` that last confirmed the address.
     var nameGeneration = 0
-    /// Whether it counts among those that wait for an app's content.
+    /// Whether the connection counts among those that wait for a downstream body.
     var holdsUploadShare = false
     private let life = LiveObject(UpstreamConnection.self)
-    /// The longest content that is copied out of the buffer, in bytes.
+    /// The longest content that is copied from the buffer, in bytes.
     private static let copiedLength = 1024
 
     init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any UpstreamConnectionOwner) {
@@ -64,7 +66,7 @@ final class UpstreamConnection: TimerEntry {
         address = socket.peer.description
         super.init()
         socket.onPeerClosed = { [unowned self] in
-            if rest != .inUse { close() }
+            if use != .inUse { close() }
         }
     }
 
@@ -84,40 +86,40 @@ final class UpstreamConnection: TimerEntry {
         stayUnused(.idle, until: loop.deadline(after: keepAlive))
     }
 
-    private func stayUnused(_ rest: Rest, until deadline: UInt64) {
-        self.rest = rest
+    private func stayUnused(_ use: Use, until deadline: UInt64) {
+        self.use = use
         buffer.release(to: loop.slabs)
         loop.schedule(self, at: deadline)
     }
 
-    /// Whether it is as quiet as when it became idle.
+    /// Whether the connection is as quiet as when it became idle.
     func resumeFromIdle() -> Bool {
-        rest = .inUse
+        use = .inUse
         loop.suspend(self)
         if !socket.isQuiet { socket.probe() }
         return socket.isQuiet
     }
 
-    /// Stays unused for a while before it may become idle.
+    /// Leaves the connection unused for a while before it may become idle.
     func enterWatch(until deadline: UInt64) {
         stayUnused(.watched, until: deadline)
     }
 
-    /// Idle for too long, or watched for long enough.
+    /// Called when the connection has been idle for too long, or watched for long enough.
     override func fire() {
-        switch rest {
+        switch use {
         case .inUse: break
         case .idle: close()
         case .watched:
-            rest = .inUse
+            use = .inUse
             owner.release(self)
         }
     }
 
-    /// Closes it, whatever it was doing.
+    /// Closes the connection in any state.
     func close() {
         guard !socket.isClosed else { return }
-        rest = .inUse
+        use = .inUse
         loop.remove(self)
         upload?.cancel()
         // Posted bytes are no longer wanted.
@@ -130,21 +132,21 @@ final class UpstreamConnection: TimerEntry {
 
     // MARK: - One exchange
 
-    /// Sends the request and returns when the head of the final response is there.
+    /// Sends the request and returns when the head of the final response has arrived.
     ///
     /// - Parameters:
-    ///   - request: what is sent.
-    ///   - context: gets what is learnt.
-    ///   - limit: when the response must be here, on the loop's clock.
+    ///   - request: the request.
+    ///   - context: gets the facts of the attempt.
+    ///   - limit: when the response must have arrived, on the loop's clock.
     /// - Returns: the response, whose body may still be arriving.
-    /// - Throws: `http_response_timeout` past the limit, else what the fault is.
+    /// - Throws: `http_response_timeout` past the limit, else the error of the attempt.
     func send(
         _ request: consuming Request,
         context: inout RequestContext,
         until limit: UInt64 = .max
     ) async throws -> Response {
         guard !Task.isCancelled else {
-            // The caller is gone: better not to send the request.
+            // The caller is gone, so the request is not sent.
             owner.release(self)
             throw fault(.aborted, in: .connecting)
         }
@@ -182,7 +184,7 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    /// Makes the response of the head that is here.
+    /// Makes the response from the head that has arrived.
     @inline(never)
     func response() throws -> Response {
         var taken: ResponseHead?
@@ -193,52 +195,51 @@ final class UpstreamConnection: TimerEntry {
             keepAlive = KeepAliveHint.limit(peer.options.keepAlive, by: head.headers)
             if keepAlive <= .zero { mayReuse = false }
         }
-        // Moved, not copied: it is edited in place.
+        // Moved, not copied, since it is edited in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
-        let isDoubtful =
-            head.framing == .none
-            && ((head.announcedLength ?? 0) > 0 || headers.contains(KnownField.transferEncoding))
+        let content = ResponseContent(head, headers, buffered: buffer.count)
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {
             headers.append(.upgrade, validated: upgrade)
             return Response(status: 101, headers: headers, body: .tunnel(tunnel()))
         }
-        let content: HTTPBody
-        switch head.framing {
-        case .none where isDoubtful:
-            // HEAD or 304: a confused origin sends the content all the same, and soon.
-            content = .empty
-            owner.releaseAfterSilence(self)
-        case .none, .length(0):
-            content = .empty
-            owner.release(self)
-        case .length(let length) where length <= buffer.count:
-            // Copied where that is cheap: the connection keeps its slab, and the caller keeps
-            // only the content.
-            content = .bytes(
-                length <= UpstreamConnection.copiedLength
-                    ? buffer.copy(length) : buffer.take(length)
-            )
-            owner.release(self)
-        case .length(let length):
-            body = BodyReader(head.framing, limits: .responses)
-            content = .stream(source, length: length)
-        case .chunked, .untilClose:
-            if head.framing == .untilClose { mayReuse = false }
-            body = BodyReader(head.framing, limits: .responses)
-            content = .stream(source, length: nil)
-        }
         return Response(
             status: head.status,
             headers: headers,
-            body: content,
+            body: makeBody(content, head.framing),
             announcedLength: head.announcedLength
         )
     }
 
-    /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.
+    /// Makes the body of a response, and ends the exchange if all of it is here.
+    @inline(__always)
+    private func makeBody(_ content: ResponseContent, _ framing: BodyFraming) -> HTTPBody {
+        switch content {
+        case .none:
+            owner.release(self)
+            return .empty
+        case .doubtful:
+            owner.releaseAfterSilence(self)
+            return .empty
+        case .buffered(let length):
+            // A short one is copied: the connection keeps its slab, and the caller only the content.
+            let isShort = length <= UpstreamConnection.copiedLength
+            let bytes = isShort ? buffer.copy(length) : buffer.take(length)
+            owner.release(self)
+            return .bytes(bytes)
+        case .streamed(let length):
+            body = BodyReader(framing, limits: .responses)
+            return .stream(source, length: length)
+        case .untilClose:
+            mayReuse = false
+            body = BodyReader(framing, limits: .responses)
+            return .stream(source, length: nil)
+        }
+    }
+
+    /// Hands the connection to a tunnel; it keeps its slot in the pool until it closes.
     private func tunnel() -> SocketStream {
         mayReuse = false
         socket.watchPeer(.delivery)
@@ -256,28 +257,28 @@ final class UpstreamConnection: TimerEntry {
         UpstreamBody(LoopBound(self, on: loop), exchange: exchange)
     }
 
-    /// The exchange is complete.
+    /// Ends a complete exchange.
     func finish() {
         body = nil
         if upload?.isComplete == true { upload = nil }
         owner.release(self)
     }
 
-    /// The reader of the body does not want the rest.
+    /// Closes the connection, since the reader of the body does not want the rest.
     func cancelBody(of exchange: Int) {
         guard exchange == self.exchange, body != nil else { return }
         body = nil
         close()
     }
 
-    /// What went wrong in this exchange.
+    /// Translates an I/O error of this exchange.
     func fault(_ error: IOError, in phase: TimeoutPhase) -> NetworkError {
         let isUntouched =
             phase == .sending || phase == .awaitingHead && !hasAnswered && buffer.isEmpty
         let mayBeStale = exchange > 1 && isUntouched
         var error = error
         if error == .timedOut, mayBeStale, socket.isPeerSilent {
-            // The limit was shorter than TCP's patience: it is the connection all the same.
+            // The limit was shorter than TCP's patience, but the connection is dead.
             error = .unresponsive("nothing was acknowledged")
         }
         if case .unresponsive = error { owner.distrust(address) }

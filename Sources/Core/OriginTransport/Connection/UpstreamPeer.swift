@@ -4,9 +4,9 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// The other end of a pool's connections, and what all requests to it have in common.
+/// The other end of a pool's connections, with the common parts of all requests to it.
 package final class UpstreamPeer {
-    /// Whose requests are sent, and so what ends them.
+    /// The source of the requests, and so what ends them.
     package enum Service: Sendable {
         /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
         /// caller may read a body for as long as it likes.
@@ -42,7 +42,7 @@ package final class UpstreamPeer {
         }
     }
 
-    /// What TLS offers to speak (RFC 7301), what is preferred first.
+    /// The protocols that TLS offers (RFC 7301), the preferred one first.
     var offer: [String] {
         switch options.versions {
         case .http1: offersHTTP1
@@ -64,10 +64,10 @@ package final class UpstreamPeer {
         )
     }
 
-    /// What TLS offers for a connection in HTTP/1.
+    /// The protocols that TLS offers for a connection in HTTP/1.
     let offersHTTP1 = ["http/1.1"]
 
-    /// What the error of a timeout calls the limit of a phase.
+    /// The limit of a phase, for the error of a timeout.
     func setting(of phase: TimeoutPhase) -> TimeSetting {
         let names = options.timeSettings
         return switch phase {
@@ -81,7 +81,13 @@ package final class UpstreamPeer {
         }
     }
 
-    /// The error of a fault on the way to this peer.
+    /// Translates an I/O error on a connection to this peer.
+    ///
+    /// - Parameters:
+    ///   - fault: the error of the system or of TLS.
+    ///   - phase: the phase of the attempt.
+    ///   - mayBeStale: whether the connection may have been dead before it left the pool.
+    /// - Returns: the `NetworkError`.
     func error(
         _ fault: IOError,
         in phase: TimeoutPhase,
@@ -92,11 +98,11 @@ package final class UpstreamPeer {
             in: phase,
             to: origin.authority,
             after: fault == .timedOut ? setting(of: phase) : nil,
-            mayBeStale: mayBeStale
+            onceSent: mayBeStale ? .idempotentOnly : .unsafe
         )
     }
 
-    /// What a 407 means here; nil where no proxy answers in the origin's place.
+    /// The error for a 407; nil if no proxy responds instead of the origin.
     func refusal(_ headers: HTTPHeaders) -> NetworkError? {
         targetPrefix.isEmpty ? nil : options.proxy?.refusal(headers)
     }
@@ -132,7 +138,7 @@ package final class UpstreamPeer {
         }
     }
 
-    /// What the request says to the proxy on the way.
+    /// The hop-by-hop fields for the proxy on the way.
     private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
         var fields = HopFields.of(headers)
         options.proxy?.authorize(&fields)

@@ -5,11 +5,11 @@ package import NetproxyEventIO
 ///
 /// The families alternate: where one of them leads nowhere, its addresses usually all do.
 package enum AddressRace {
-    /// How long an address is tried alone before the next one is tried beside it.
+    /// The head start of an address before the next one is tried beside it.
     package struct HeadStarts: Sendable {
         /// That of the first address.
         package let first: Duration
-        /// That of the others, once the first has failed to answer in time.
+        /// The head start of the others, once the first did not accept in time.
         package let later: Duration
 
         package init(first: Duration, later: Duration) {
@@ -17,7 +17,7 @@ package enum AddressRace {
             self.later = later
         }
 
-        /// What RFC 8305 §5 recommends: 250 ms, then the least that it allows.
+        /// The head starts of RFC 8305 §5: the recommended 250 ms, then the shortest allowed one.
         package static let standard = HeadStarts(
             first: .milliseconds(250),
             later: .milliseconds(100)

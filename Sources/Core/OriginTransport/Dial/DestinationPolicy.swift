@@ -1,7 +1,8 @@
 package import NetproxyEventIO
 
-/// Which addresses may be dialled for a name: judged on the address that the connection then goes to,
-/// so that no second answer of a name server can differ from the one that was judged.
+/// The addresses that may be dialled for a name.
+///
+/// The policy judges the address of the connection itself, so that a second lookup cannot replace it.
 package enum DestinationPolicy: Sendable, Hashable {
     /// Any address: the configuration names the host.
     case any

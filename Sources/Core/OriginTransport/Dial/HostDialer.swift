@@ -2,18 +2,18 @@ package import NetproxyEventIO
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Connects to a host by name: resolves it, leaves out what a policy forbids, and takes the address
-/// that answers first.
+/// Connects to a host by name: resolves it, omits forbidden addresses, and uses the first address that
+/// accepts.
 package enum HostDialer {
     /// Opens a connection.
     ///
     /// - Parameters:
     ///   - host: a name or an IP address.
     ///   - port: the TCP port.
-    ///   - title: what errors call it, where that is not its name.
+    ///   - title: its name in errors, if that differs.
     ///   - policy: which of the host's addresses may be dialled.
     ///   - source: who names the host.
-    ///   - setting: what sets the deadline, for the error of a timeout.
+    ///   - setting: the setting of the deadline, for the error of a timeout.
     ///   - loop: where the connection will live; call it there.
     ///   - deadline: on the loop's clock, for everything together.
     ///   - timings: gets the times of resolving and connecting.

@@ -84,7 +84,7 @@ public struct ParentProxy: Sendable {
 
     var name: String { "the proxy \(host):\(port)" }
 
-    /// Adds what the proxy is shown to the fields of one connection.
+    /// Adds the proxy's credential to the fields of one connection.
     func authorize(_ hopFields: inout HTTPHeaders) {
         guard let authorization else { return }
         hopFields.append(.proxyAuthorization, validated: authorization.reveal())
@@ -132,7 +132,7 @@ public struct ParentProxy: Sendable {
     /// Asks the proxy for a tunnel: by SOCKS5, or by CONNECT (RFC 9110 §9.3.6), in which TLS with the
     /// origin then begins.
     ///
-    /// - Throws: `destination_unavailable` when the proxy refuses, and what reading and writing throw.
+    /// - Throws: `destination_unavailable` when the proxy refuses, and the errors of reading and writing.
     func openTunnel(
         over socket: StreamSocket,
         to origin: Origin,
@@ -190,7 +190,7 @@ public struct ParentProxy: Sendable {
         }
     }
 
-    /// Sends the request for a tunnel, and reads what the proxy says to it.
+    /// Sends the request for a tunnel, and reads the proxy's response.
     private func connect(
         over socket: StreamSocket,
         to origin: Origin,

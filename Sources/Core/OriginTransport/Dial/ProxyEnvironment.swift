@@ -14,7 +14,7 @@ public struct ProxyEnvironment: Sendable {
 
     /// Reads variables, by default those of this process.
     ///
-    /// - Throws: `proxy_internal_error` that names the variable of what is no proxy.
+    /// - Throws: `proxy_internal_error` that names the variable without a valid proxy.
     public init(_ variables: [String: String]? = nil) throws(NetworkError) {
         let variables = variables ?? ProcessInfo.processInfo.environment
         func value(_ names: String...) -> (name: String, text: String)? {

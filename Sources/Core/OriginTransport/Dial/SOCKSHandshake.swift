@@ -32,9 +32,9 @@ struct SOCKSHandshake {
         self.setting = setting
     }
 
-    /// Has the proxy connect; what follows on the socket is the origin's.
+    /// Makes the proxy connect; the bytes after that belong to the origin.
     ///
-    /// - Throws: `destination_unavailable` when the proxy refuses, and what reading and writing throw.
+    /// - Throws: `destination_unavailable` when the proxy refuses, and the errors of reading and writing.
     func run(to origin: Origin) async throws(NetworkError) {
         try await send(account == nil ? [5, 1, 0] : [5, 2, 0, 2])
         let method = try await receive(2)

@@ -1,21 +1,20 @@
 import NetproxyEventIO
 
-/// When to ask the name servers again for the host of a pool, and what they said last.
+/// The schedule of name lookups for the host of a pool, and the last result.
 ///
-/// A connection that is in use all the time would otherwise go to the address it was made to for ever,
-/// whatever its name has become. The system's resolver does not tell how long an answer holds, so that
-/// the time is fixed, like nginx's `valid=30s`.
+/// Without it, a connection in constant use would keep its address even if the name has moved. The system's
+/// resolver does not return a lifetime, so that the interval is fixed, like nginx's `valid=30s`.
 ///
 /// Not `Sendable`: it belongs to a pool.
 final class NameWatch {
-    /// How long no question is asked after one, in nanoseconds of the loop's clock: 20 s.
+    /// The time between lookups, in nanoseconds of the loop's clock: 20 s.
     private static let interval: UInt64 = 20_000_000_000
-    /// How old an answer may be that another pool has asked for: with the interval, 30 s in all.
+    /// The maximum age of a lookup made by another pool; with `interval`, 30 s in total.
     static let tolerance = Duration.seconds(10)
 
     /// Whether there is a name to follow, and not only an address.
     let isFollowed: Bool
-    /// Counts the answers that differ from the one before.
+    /// The number of results that differed from the one before.
     private(set) var generation = 0
     private var asked: UInt64?
     private var addresses: Set<SocketAddress>?
@@ -24,7 +23,7 @@ final class NameWatch {
         isFollowed = host.map { SocketAddress(ip: $0, port: 0) == nil } ?? false
     }
 
-    /// Whether to ask; the first call only starts the time, since the name was just looked up.
+    /// Whether a lookup is due; the first call only starts the interval, since the name was just looked up.
     func isDue(at now: UInt64) -> Bool {
         guard isFollowed else { return false }
         guard let asked else {
@@ -34,10 +33,10 @@ final class NameWatch {
         return now &- asked >= NameWatch.interval
     }
 
-    /// A question is on its way.
+    /// Records the start of a lookup.
     func begin(at now: UInt64) { asked = now }
 
-    /// Takes an answer.
+    /// Records a result.
     func learn(_ found: [SocketAddress]) {
         let found = Set(found)
         guard found != addresses else { return }
@@ -45,6 +44,6 @@ final class NameWatch {
         generation += 1
     }
 
-    /// Whether the name has the address, as far as is known.
+    /// Whether the last result contains the address.
     func admits(_ address: SocketAddress) -> Bool { addresses?.contains(address) ?? true }
 }

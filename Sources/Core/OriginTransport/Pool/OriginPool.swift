@@ -3,6 +3,25 @@ package import NetworkCore
 
 /// The connections of one loop to one origin: kept alive, bounded, with a queue.
 ///
+/// A request gets its connection by the first of these strategies that succeeds. `LoopTransport` tries
+/// them in this order:
+///
+/// 1. A shared connection in HTTP/2 with room for another exchange (`takeShared`): the oldest one, so that
+///    the others become idle and close. Requests for an upgrade skip this and the next strategy, and so
+///    do all requests once the origin has chosen HTTP/1.
+/// 2. A new connection that offers HTTP/2 (`share`). One request opens it and the others wait, since they
+///    depend on the origin's choice. If the origin chooses HTTP/1, the request uses this connection,
+///    and the waiting requests continue below.
+/// 3. An idle connection in HTTP/1 (`takeIdle`): the one used last, if it is still quiet. A retry after a
+///    stale connection skips this strategy.
+/// 4. A new connection (`acquire`), if the pool has a free slot. If all slots are taken, an idle
+///    connection that the request may not use closes to free one.
+/// 5. The queue: the request waits for a released connection or a slot. Requests of one sender are served
+///    in order, and senders in turn (`PoolQueue`).
+///
+/// A request whose body is a stream first waits for its turn among the uploads, which leave a part of
+/// the pool to other requests (`UploadShare`).
+///
 /// Not `Sendable`: it never leaves its loop.
 package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     package let peer: UpstreamPeer
@@ -12,24 +31,24 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     let shared: SharedConnections?
     /// Whether requests look for a connection in HTTP/2 first.
     var mayShare: Bool
-    /// How long to watch for content after a response that must not have any.
+    /// The time to watch for content after a response that must not have any.
     private static let silence = Duration.milliseconds(100)
 
     let idle = IdleConnections()
     let names: NameWatch
-    /// How long the machine had been suspended when that was last looked at.
+    /// The total suspension of the machine at the last check.
     private var knownSuspension: Int64?
     var open = 0
     private let waiters = PoolQueue()
     private var uploads: UploadShare
     private(set) var isClosing = false
-    /// How many callers use it now.
+    /// The number of present callers.
     var users = 0
     /// Called when a peer has none of the pinned keys, and pins are only reported.
     package var onUnpinnedPeer: (() -> Void)?
     private var onEmpty: (() -> Void)?
 
-    /// How many connections are open, and how many of them wait for work.
+    /// The numbers of open connections, of idle ones among them, and of waiting requests.
     package var counts: (open: Int, idle: Int, queued: Int) {
         (
             open, idle.count + (shared?.idleCount ?? 0),
@@ -45,9 +64,9 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// - Parameters:
     ///   - origin: where the connections go.
     ///   - options: limits and times.
-    ///   - tls: for an `https` origin, what is demanded of it.
+    ///   - tls: the demands on an `https` origin.
     ///   - loop: where they live.
-    ///   - service: whose requests it sends.
+    ///   - service: the source of the requests.
     package init(
         _ origin: Origin,
         options: UpstreamOptions,
@@ -66,7 +85,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         shared = mayShare ? SharedConnections() : nil
     }
 
-    /// When an exchange must be over, on the loop's clock.
+    /// The deadline of an exchange, on the loop's clock.
     ///
     /// - Throws: `http_response_timeout` if it is over already.
     @inline(never)
@@ -103,14 +122,14 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         _ context: inout RequestContext,
         until limit: UInt64
     ) async throws -> UpstreamConnection {
-        let wantsNew = context.requiresFreshConnection
+        let demand: PoolWaiter.Demand = context.requiresFreshConnection ? .new : .any
         context.requiresFreshConnection = false
         context.isConnectionReused = false
         if open >= peer.options.connections {
             if let spare = idle.take() { spare.close() }
         }
         if open >= peer.options.connections {
-            if let connection = try await wait(in: waiters, wantsNew: wantsNew, &context, limit) {
+            if let connection = try await wait(in: waiters, for: demand, &context, limit) {
                 return connection
             }
         } else {
@@ -138,13 +157,13 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// A connection for a request whose content is still to come, once fewer of those than their share
     /// have one.
     ///
-    /// - Throws: what `acquire(_:until:)` throws.
+    /// - Throws: the errors of `acquire(_:until:)`.
     func acquireForUpload(
         _ context: inout RequestContext,
         until limit: UInt64
     ) async throws -> UpstreamConnection {
         if !uploads.begin() {
-            _ = try await wait(in: uploads.waiters, wantsNew: false, &context, limit)
+            _ = try await wait(in: uploads.waiters, &context, limit)
         }
         do {
             let connection: UpstreamConnection
@@ -176,8 +195,8 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
             return
         }
         if let waiter = waiters.takeWaiting() {
-            guard waiter.wantsNew else { return waiter.grant(connection) }
-            // Its last connection was dead, so it is given no used one, but the room of this one.
+            guard waiter.demand == .new else { return waiter.grant(connection) }
+            // Its last connection was dead, so the waiter gets the slot of this one, and opens a new one.
             waiters.putBack(waiter)
             connection.close()
             return
@@ -186,8 +205,8 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         idle.add(connection)
     }
 
-    /// Takes a connection back whose origin announced content that it must not send: only after a
-    /// silence, lest the content be read as the answer to the next request.
+    /// Takes back a connection whose origin announced content that it must not send: only after a silence, so
+    /// that the content is not read as the response to the next request.
     func releaseAfterSilence(_ connection: UpstreamConnection) {
         guard !isClosing, connection.canIdle() else { return connection.close() }
         connection.enterWatch(until: loop.deadline(after: OriginPool.silence))
@@ -212,7 +231,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// the way, have forgotten them, and no clock of ours has counted that time.
     func distrustAfterSuspension() {
         let present = loop.timeSuspended
-        // A reading is too large by what the turn of the loop has taken so far.
+        // A reading is too large by the time that the loop's turn has taken so far.
         let known = min(knownSuspension ?? present, present)
         knownSuspension = known
         guard present &- known > 2_000_000_000 else { return }
@@ -285,13 +304,13 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// Waits for a released connection, or for the right to open one (nil).
     func wait(
         in waiters: PoolQueue,
-        wantsNew: Bool,
+        for demand: PoolWaiter.Demand = .any,
         _ context: inout RequestContext,
         _ limit: UInt64
     ) async throws -> UpstreamConnection? {
         if let most = peer.options.queueLength, counts.queued >= most { throw queueFull }
         let start = loop.now
-        let waiter = PoolWaiter(of: context.sender, wantsNew: wantsNew)
+        let waiter = PoolWaiter(of: context.sender, for: demand)
         waiters.add(waiter)
         let end = min(loop.deadline(after: peer.options.queueTimeout), limit)
         if end < .max { loop.schedule(waiter, at: end) }
@@ -337,7 +356,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     ///
     /// - Parameter limit: when to give up, on the loop's clock.
     /// - Returns: how long it took.
-    /// - Throws: what dialling throws.
+    /// - Throws: the errors of dialling.
     package func connectOnce(until limit: UInt64) async throws -> Duration {
         let started = loop.now
         open += 1

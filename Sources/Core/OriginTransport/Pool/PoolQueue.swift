@@ -6,13 +6,13 @@ import NetworkCore
 ///
 /// Each operation takes constant time on average, however many wait.
 final class PoolQueue {
-    /// How many wait.
+    /// The number of waiters.
     private(set) var count = 0
     /// The waiters of each sender.
     private var lines: [ObjectIdentifier?: Line<PoolWaiter>] = [:]
     /// The senders with a line, the next one first.
     private var turns = Line<ObjectIdentifier?>()
-    /// How many have left their line, and are still in it.
+    /// The number of waiters that gave up, and are still in their line.
     private var gone = 0
 
     /// Adds one at the end of its sender's line.
@@ -127,24 +127,30 @@ final class PoolWaiter: TimerEntry {
         case slot
         case timedOut
         case cancelled
-        /// What it waited for has failed.
+        /// The awaited connection has failed.
         case failed(any Error)
     }
 
-    /// Who sends the request: a channel of a program.
+    /// The sender of the request: a channel of a program.
     let sender: ObjectIdentifier?
-    /// Whether only the right to open a connection helps.
-    let wantsNew: Bool
-    /// Whether it stands in a queue.
+    /// The connections that a waiter can use.
+    enum Demand {
+        case any
+        /// Only a new one: a pooled connection was dead.
+        case new
+    }
+
+    let demand: Demand
+    /// Whether the waiter is in a queue.
     fileprivate(set) var isQueued = false
     private var result: Grant?
     private var continuation: CheckedContinuation<Void, Never>?
 
     var isWaiting: Bool { result == nil }
 
-    init(of sender: ObjectIdentifier? = nil, wantsNew: Bool) {
+    init(of sender: ObjectIdentifier? = nil, for demand: Demand = .any) {
         self.sender = sender
-        self.wantsNew = wantsNew
+        self.demand = demand
         super.init()
     }
 

@@ -1,9 +1,9 @@
-/// How many connections of a pool may wait for the content of an app.
+/// The share of a pool's connections that may wait for the content of an app.
 ///
 /// An app that sends its content slowly holds a connection for as long as it likes. With the rest of
 /// the pool, everyone else is still served: requests without content, and those whose content is here.
 struct UploadShare {
-    /// How many there may be: three quarters of the pool, and at least one.
+    /// The largest number of them: three quarters of the pool, and at least one.
     let limit: Int
     /// The uploads that wait for their turn.
     let waiters = PoolQueue()

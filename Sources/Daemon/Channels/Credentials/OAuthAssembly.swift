@@ -3,6 +3,7 @@ package import NetproxyConfig
 package import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxyPath
+import NetproxySystem
 package import NetworkCore
 package import OAuth
 import OriginTransport

@@ -1,3 +1,4 @@
+import NetproxySystem
 import NetworkCore
 import Synchronization
 

@@ -54,7 +54,7 @@ package final class ChannelLogs: Sendable {
     ///
     /// A stream that exists already keeps its first labels for its own notices.
     package func log(_ labels: LogLabels) -> ChannelLog {
-        let name = labels.channel ?? LogDirectory.ownLog
+        let name = labels.channel ?? LogLabels.ownLog
         return state.withLock { state in
             let format = state.settings.lineFormat
             let sink =
@@ -129,7 +129,7 @@ package final class ChannelLogs: Sendable {
 
     /// Closes the files of all channels except these; an exchange that ends later opens its file again.
     package func close(except channels: some Sequence<String>) {
-        let kept = Set(channels).union([LogDirectory.ownLog])
+        let kept = Set(channels).union([LogLabels.ownLog])
         for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
             sink.retire()
         }

@@ -1,3 +1,4 @@
+import NetproxyBytes
 import NetproxyHTTPMessage
 import NetproxyService
 import NetworkCore

@@ -1,3 +1,4 @@
+import NetproxyBytes
 import NetworkCore
 
 /// Extracts what may be a key from the value of a field, as clients present one (RFC 9110 §11.4).

@@ -1,4 +1,5 @@
 package import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
 
 /// The log lines of the exchanges that all loops remember.

@@ -4,9 +4,9 @@ import NetworkCore
 
 extension LineEncoder {
     @inline(__always)
-    func text(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
+    func text(_ key: LogKey, _ value: String?, _ output: OutputBuffer) {
         guard let value else { return }
-        output.append(key)
+        output.append(key.opening)
         output.append(escaped: value)
         output.append(UInt8(ascii: "\""))
     }
@@ -14,48 +14,47 @@ extension LineEncoder {
     /// Appends a text that needs no escapes: one of netproxy's own, an address, or a text that was
     /// checked by a grammar.
     @inline(__always)
-    func plain(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
+    func plain(_ key: LogKey, _ value: String?, _ output: OutputBuffer) {
         guard let value else { return }
-        output.append(key)
+        output.append(key.opening)
         output.append(value)
         output.append(UInt8(ascii: "\""))
     }
 
     @inline(__always)
-    func number(_ key: StaticString, _ value: Int?, _ output: OutputBuffer) {
+    func number(_ key: LogKey, _ value: Int?, _ output: OutputBuffer) {
         guard let value else { return }
-        output.append(key)
+        output.append(key.opening)
         output.append(decimal: value)
     }
 
     func encode(_ timings: Timings, _ output: OutputBuffer) {
-        var opening: StaticString = ",\"timings\":{\""
-        phase("queue", timings.queue, &opening, output)
-        phase("dns", timings.dns, &opening, output)
-        phase("connect", timings.connect, &opening, output)
-        phase("tls", timings.tls, &opening, output)
-        phase("first_byte", timings.firstByte, &opening, output)
-        if opening.utf8CodeUnitCount == 2 { output.append(UInt8(ascii: "}")) }
+        var opening = LogKey.timings.opening
+        phase(.queueTime, timings.queue, &opening, output)
+        phase(.dnsTime, timings.dns, &opening, output)
+        phase(.connectTime, timings.connect, &opening, output)
+        phase(.tlsTime, timings.tls, &opening, output)
+        phase(.firstByteTime, timings.firstByte, &opening, output)
+        if opening.utf8CodeUnitCount == 1 { output.append(UInt8(ascii: "}")) }
     }
 
     @inline(__always)
     private func phase(
-        _ key: StaticString,
+        _ key: LogKey,
         _ duration: Duration?,
         _ opening: inout StaticString,
         _ output: OutputBuffer
     ) {
         guard let duration else { return }
         output.append(opening)
-        output.append(key)
-        output.append("_ms\":")
+        output.append(key.opening)
         output.append(milliseconds: duration)
-        opening = ",\""
+        opening = ","
     }
 
     func encode(_ retries: [RetryReason], _ output: OutputBuffer) {
         guard !retries.isEmpty else { return }
-        output.append(",\"retries\":[")
+        output.append(LogKey.retries.opening)
         for (index, reason) in retries.enumerated() {
             output.append(index == 0 ? "\"" : ",\"")
             output.append(reason.description)
@@ -66,25 +65,30 @@ extension LineEncoder {
 
     func encode(_ facts: AuthorizationFacts?, _ output: OutputBuffer) {
         guard let facts else { return }
-        plain(",\"auth\":{\"kind\":\"", facts.kind, output)
-        plain(",\"identity\":\"", facts.identity, output)
-        number(",\"generation\":", facts.generation, output)
-        number(",\"age_s\":", facts.age.map { Int($0.components.seconds) }, output)
-        output.append(facts.isRefreshed ? ",\"refreshed\":true" : ",\"refreshed\":false")
+        output.append(LogKey.auth.opening)
+        plain(.authKind, facts.kind, output)
+        plain(.authIdentity, facts.identity, output)
+        number(.authGeneration, facts.generation, output)
+        number(.authAge, facts.age.map { Int($0.components.seconds) }, output)
+        output.append(LogKey.authRefreshed.opening)
+        output.append(facts.isRefreshed ? "true" : "false")
         if let wait = facts.wait {
-            output.append(",\"wait_ms\":")
+            output.append(LogKey.authWait.opening)
             output.append(milliseconds: wait)
         }
-        if facts.overrodeClient { output.append(",\"overrode_client\":true") }
-        plain(",\"not_replayed\":\"", facts.notReplayed?.rawValue, output)
+        if facts.overrodeClient {
+            output.append(LogKey.authOverrodeClient.opening)
+            output.append("true")
+        }
+        plain(.authNotReplayed, facts.notReplayed?.rawValue, output)
         output.append(UInt8(ascii: "}"))
     }
 
     /// Appends the fields that `log.headers` names, with lower-case names; field lines of the same
     /// name are joined (RFC 9110 §5.3).
-    func encode(_ key: StaticString, _ fields: [HTTPField], _ output: OutputBuffer) {
+    func encode(_ key: LogKey, _ fields: [HTTPField], _ output: OutputBuffer) {
         guard !fields.isEmpty else { return }
-        var opening = key
+        var opening = key.opening
         for (index, field) in fields.enumerated() {
             guard shows(field.name), !fields[..<index].contains(where: { $0.name == field.name })
             else { continue }

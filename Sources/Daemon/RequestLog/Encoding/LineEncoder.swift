@@ -25,63 +25,62 @@ package struct LineEncoder {
         let output = OutputBuffer()
         output.append("\"")
         for (key, value) in [
-            ("subsystem", labels.subsystem), ("category", labels.category),
-            ("channel", labels.channel),
-        ] {
+            (.subsystem, labels.subsystem), (.category, labels.category),
+            (.channel, labels.channel),
+        ] as [(LogKey, String?)] {
             guard let value else { continue }
-            output.append(",\"")
-            output.append(key)
-            output.append("\":\"")
+            output.append(key.opening)
             output.append(escaped: value)
             output.append("\"")
         }
-        output.append(",\"event\":\"")
+        output.append(LogKey.event.opening)
         afterLevel = output.span.array
     }
 
     /// Appends the line of an exchange, including the newline.
     package func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
-        plain(",\"request_id\":\"", record.context.requestID, output)
-        text(",\"client_request_id\":\"", record.clientRequestID, output)
-        plain(",\"trace_id\":\"", record.traceID, output)
-        plain(",\"client\":\"", record.client, output)
+        plain(.requestID, record.context.requestID, output)
+        text(.clientRequestID, record.clientRequestID, output)
+        plain(.traceID, record.traceID, output)
+        plain(.client, record.client, output)
         if let identity = record.identity { encode(identity, output) }
         // Empty if no request could be parsed.
-        if !record.method.isEmpty { plain(",\"method\":\"", record.method, output) }
-        plain(",\"scheme\":\"", record.scheme, output)
-        plain(",\"host\":\"", record.host, output)
+        if !record.method.isEmpty { plain(.method, record.method, output) }
+        plain(.scheme, record.scheme, output)
+        plain(.host, record.host, output)
         encodeTarget(record.target, output)
         if let asked = record.asked { encodeAsked(asked, insteadOf: record.target, output) }
-        plain(",\"protocol\":\"", record.protocolVersion, output)
-        number(",\"status\":", record.status?.rawValue, output)
-        number(",\"upstream_status\":", record.context.upstreamStatus?.rawValue, output)
-        number(",\"grpc_status\":", record.rpcStatus?.rawValue, output)
-        number(",\"bytes_in\":", record.bytesIn, output)
-        number(",\"bytes_out\":", record.bytesOut, output)
-        output.append(",\"duration_ms\":")
+        plain(.protocolVersion, record.protocolVersion, output)
+        number(.status, record.status?.rawValue, output)
+        number(.upstreamStatus, record.context.upstreamStatus?.rawValue, output)
+        number(.rpcStatus, record.rpcStatus?.rawValue, output)
+        number(.bytesIn, record.bytesIn, output)
+        number(.bytesOut, record.bytesOut, output)
+        output.append(LogKey.duration.opening)
         output.append(milliseconds: record.duration)
         encode(record.context.timings, output)
         if let upstream = record.context.upstreamAddress {
-            plain(",\"upstream\":\"", upstream, output)
+            plain(.upstream, upstream, output)
             let isReused = record.context.isConnectionReused
-            output.append(isReused ? ",\"reused\":true" : ",\"reused\":false")
+            output.append(LogKey.reused.opening)
+            output.append(isReused ? "true" : "false")
         }
-        number(",\"attempts\":", record.context.attempts, output)
+        number(.attempts, record.context.attempts, output)
         encode(record.context.retries, output)
         encode(record.context.authorization, output)
-        plain(",\"error\":\"", record.error?.rawValue, output)
-        text(",\"detail\":\"", record.detail, output)
-        plain(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)
-        encode(",\"headers\":{", record.headers, output)
-        encode(",\"response_headers\":{", record.responseHeaders, output)
+        plain(.error, record.error?.rawValue, output)
+        text(.detail, record.detail, output)
+        plain(.abortedBy, record.abortedBy?.rawValue, output)
+        encode(.headers, record.headers, output)
+        encode(.responseHeaders, record.responseHeaders, output)
         output.append("}\n")
     }
 
     private func encode(_ identity: ClientIdentity, _ output: OutputBuffer) {
-        number(",\"client_uid\":", identity.userID.map(Int.init), output)
-        number(",\"client_pid\":", identity.processID.map(Int.init), output)
-        plain(",\"client_key\":\"", identity.key, output)
+        number(.clientUID, identity.userID.map(Int.init), output)
+        number(.clientPID, identity.processID.map(Int.init), output)
+        plain(.clientKey, identity.key, output)
     }
 
     /// Appends path and query, unless the request was CONNECT.
@@ -90,11 +89,11 @@ package struct LineEncoder {
         let target = text.utf8.span
         guard !target.isEmpty else { return }
         let mark = target.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? target.count
-        output.append(",\"path\":\"")
+        output.append(LogKey.path.opening)
         output.append(escaped: target.extracting(0..<mark))
         output.append("\"")
         if labels.query != .off, mark < target.count {
-            output.append(",\"query\":\"")
+            output.append(LogKey.query.opening)
             query.append(target.extracting((mark + 1)..<target.count), to: output)
             output.append("\"")
         }
@@ -115,7 +114,7 @@ package struct LineEncoder {
             while index < length, asked[index] == sent[index] { index += 1 }
         }
         guard index < length else { return }
-        output.append(",\"target\":\"")
+        output.append(LogKey.target.opening)
         output.append(escaped: asked.extracting(0..<length))
         output.append("\"")
     }
@@ -123,7 +122,7 @@ package struct LineEncoder {
     /// Appends the line of any other event, including the newline.
     package func encode(_ record: EventRecord, to output: OutputBuffer) {
         begin(record.time, record.level, record.event.rawValue, output)
-        text(",\"message\":\"", record.message, output)
+        text(.message, record.message, output)
         for (name, value) in record.facts {
             output.append(",\"")
             output.append(escaped: name)
@@ -147,9 +146,10 @@ package struct LineEncoder {
         _ event: String,
         _ output: OutputBuffer
     ) {
-        output.append("{\"time\":\"")
+        output.append(LogKey.time.opening)
         timestamps.append(time, to: output)
-        output.append("\",\"level\":\"")
+        output.append(UInt8(ascii: "\""))
+        output.append(LogKey.level.opening)
         output.append(level.rawValue)
         output.append(afterLevel)
         output.append(event)

@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySystem
 import NetworkCore
 import Synchronization
 
@@ -29,7 +30,7 @@ package final class LogSubscription: Sendable {
     }
 
     func wants(_ channel: String?) -> Bool {
-        channels.isEmpty || channels.contains(channel ?? LogDirectory.ownLog)
+        channels.isEmpty || channels.contains(channel ?? LogLabels.ownLog)
     }
 
     /// Buffers a line for the reader, or counts it as lost.
@@ -146,7 +147,10 @@ package final class LogSubscription: Sendable {
                 level: .warning,
                 event: .log,
                 message: "lines were dropped",
-                facts: [("dropped", .number(lost)), ("reason", .text("the reader is too slow"))]
+                facts: [
+                    (LogKey.dropped.name, .number(lost)),
+                    (LogKey.reason.name, .text("the reader is too slow")),
+                ]
             ),
             to: output
         )

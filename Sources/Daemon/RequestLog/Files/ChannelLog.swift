@@ -33,7 +33,7 @@ package final class ChannelLog: Sendable {
         directory: String,
         limits: RotatingFile.Limits = RotatingFile.Limits()
     ) {
-        let name = labels.channel ?? LogDirectory.ownLog
+        let name = labels.channel ?? LogLabels.ownLog
         let file = RotatingFile(
             path: LogDirectory.path(of: name, in: directory),
             limits: limits

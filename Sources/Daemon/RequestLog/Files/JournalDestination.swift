@@ -47,7 +47,7 @@ package final class JournalDestination: LogDestination {
         guard !text.isEmpty else { return }
         text.truncate(to: text.count - 1)
         field("MESSAGE", text.span.array)
-        field("PRIORITY", [JournalDestination.priority(line["level"]?.text)])
+        field("PRIORITY", [JournalDestination.priority(line[.level]?.text)])
         field("SYSLOG_IDENTIFIER", Array("netproxy".utf8))
         if case .object(let members) = line.object { fields(members, under: "NETPROXY_") }
     }

@@ -2,9 +2,6 @@ package import NetproxySystem
 
 /// The names of the files in the log directory.
 package enum LogDirectory {
-    /// The log of netproxy's own events and of requests that match no channel.
-    package static let ownLog = "netproxy"
-
     /// The path of a channel's log.
     package static func path(of channel: String, in directory: String) -> String {
         directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"

@@ -105,11 +105,11 @@ package final class LogSink: Sendable {
     }
 
     private func order(_ action: @escaping @Sendable (inout LogStream) -> Void) {
-        let isFirst = queue.withLock { queue in
+        let listing = queue.withLock { queue in
             queue.orders.append(action)
             return queue.list()
         }
-        hand(isFirst, at: .now)
+        if notify(listing) { writer?.wake() }
     }
 
     /// Writes whole lines, or drops them.
@@ -123,7 +123,7 @@ package final class LogSink: Sendable {
     ) {
         guard !lines.isEmpty else { return }
         guard writer?.reserve(lines.count) ?? true else { return refuse(count) }
-        let isFirst = queue.withLock { queue in
+        let listing = queue.withLock { queue in
             var piece = queue.spare.popLast() ?? []
             piece.append(lines)
             queue.pieces.append((piece, count))
@@ -131,7 +131,7 @@ package final class LogSink: Sendable {
             queue.isRefusing = false
             return queue.list()
         }
-        hand(isFirst, at: .nextFlush)
+        if notify(listing) { writer?.wakeIfUrgent() }
     }
 
     private func refuse(_ count: Int) {
@@ -145,23 +145,22 @@ package final class LogSink: Sendable {
         if begins { onLoss?(LogSink.slowDisk) }
     }
 
-    /// Has the writer write what waits, of this sink and all others.
+    /// Wakes the writer, which writes the lines of all sinks.
     package func writeSoon() { writer?.wake() }
 
-    private enum Urgency {
-        case now, nextFlush
-    }
-
-    private func hand(_ isFirst: Bool, at urgency: Urgency) {
-        guard let writer, !writer.isEnding else { return writeWaiting() }
-        if isFirst { writer.add(self) }
-        switch urgency {
-        case .now: writer.wake()
-        case .nextFlush: writer.wakeIfUrgent()
+    /// Adds the sink to the writer's list if it is new there; without a writer that runs, writes at once.
+    ///
+    /// - Returns: whether the writer will write.
+    private func notify(_ listing: Queue.Listing) -> Bool {
+        guard let writer, !writer.isEnding else {
+            writeWaiting()
+            return false
         }
+        if listing == .new { writer.add(self) }
+        return true
     }
 
-    /// Writes what waits; on the writer's thread, or without a writer on the caller's.
+    /// Writes the waiting lines, on the writer's thread or, without a writer, on the caller's.
     func writeWaiting() {
         let loss = stream.withLock { stream in
             // Taken under the stream's lock: of two callers, the first to take is the first to write.
@@ -180,10 +179,15 @@ package final class LogSink: Sendable {
 }
 
 extension LogSink.Queue {
-    /// Puts the sink on the writer's list; returns whether it was not there.
-    fileprivate mutating func list() -> Bool {
+    /// Whether a sink was on the writer's list before.
+    fileprivate enum Listing {
+        case new, present
+    }
+
+    /// Marks the sink as listed.
+    fileprivate mutating func list() -> Listing {
         defer { isListed = true }
-        return !isListed
+        return isListed ? .present : .new
     }
 
     /// Empties the queue.

@@ -78,7 +78,7 @@ struct LogStream {
                         level: .warning,
                         event: .log,
                         message: "the file is too long and cannot be rotated",
-                        facts: [("reason", .text("\(warning)"))]
+                        facts: [(LogKey.reason.name, .text("\(warning)"))]
                     )
                 )
             }
@@ -119,9 +119,9 @@ struct LogStream {
             level: .warning,
             event: .log,
             message: "lines were dropped",
-            facts: [("dropped", .number(unreported))]
+            facts: [(LogKey.dropped.name, .number(unreported))]
         )
-        if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
+        if let error = counters.lastError { event.add(LogKey.reason.name, .text("\(error)")) }
         // Some formats have no line for it; /metrics has the counter.
         let count = unreported
         unreported = 0

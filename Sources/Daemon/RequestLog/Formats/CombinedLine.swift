@@ -8,33 +8,33 @@ import NetproxyHTTPMessage
 /// Referer and user agent are included if the channel's `log.headers` names them.
 enum CombinedLine {
     static func append(_ line: LogLine, to output: OutputBuffer) {
-        quoted(host(line["client"]?.plain ?? "-"), output)
+        quoted(host(line[.client]?.plain ?? "-"), output)
         output.append(" - ")
-        quoted(line["client_uid"]?.plain ?? "-", output)
+        quoted(line[.clientUID]?.plain ?? "-", output)
         output.append(" [")
         output.append(date(line.time))
         output.append("] \"")
         request(line, output)
         output.append("\" ")
-        output.append(line["status"]?.plain ?? "-")
+        output.append(line[.status]?.plain ?? "-")
         output.append(" ")
-        output.append(line["bytes_out"]?.plain ?? "-")
+        output.append(line[.bytesOut]?.plain ?? "-")
         for name in ["referer", "user-agent"] {
             output.append(" \"")
-            quoted(line["headers"]?[name]?.plain ?? "-", output)
+            quoted(line[.headers]?[name]?.plain ?? "-", output)
             output.append("\"")
         }
     }
 
     /// The request line; `-` if no request could be parsed, as in Apache.
     private static func request(_ line: LogLine, _ output: OutputBuffer) {
-        guard let method = line["method"]?.plain else { return output.append("-") }
-        let query = line["query"].map { "?\($0.plain)" } ?? ""
+        guard let method = line[.method]?.plain else { return output.append("-") }
+        let query = line[.query].map { "?\($0.plain)" } ?? ""
         // CONNECT has a host instead of a path.
-        let target = (line["path"] ?? line["host"])?.plain ?? "-"
+        let target = (line[.path] ?? line[.host])?.plain ?? "-"
         quoted("\(method) \(target)\(query)", output)
         output.append(" ")
-        quoted(line["protocol"]?.plain ?? "HTTP/1.1", output)
+        quoted(line[.protocolVersion]?.plain ?? "HTTP/1.1", output)
     }
 
     /// The client's address without its port.

@@ -21,7 +21,7 @@ package enum LogFormat: String, Sendable, CaseIterable {
         case .logfmt: LogfmtLine.append(line, to: output)
         case .ecs: ECSLine.append(line, to: output)
         case .clf:
-            guard line["event"]?.text == "exchange" else { return }
+            guard line[.event]?.text == "exchange" else { return }
             CombinedLine.append(line, to: output)
         }
         output.append(UInt8(ascii: "\n"))

@@ -68,7 +68,7 @@ enum LogfmtLine {
             guard
                 let value = value(bytes[(equals + 1)..<min(end + (isQuoted ? 1 : 0), bytes.count)])
             else { return nil }
-            add(key == "retries" ? list(value) : value, under: key, to: &members)
+            add(key == LogKey.retries.name ? list(value) : value, under: key, to: &members)
             index = end + (isQuoted ? 2 : 1)
         }
         return .object(members)

@@ -2,7 +2,10 @@ package import NetproxyHTTPMessage
 
 /// What every line of a channel has in common, and what may be shown of its exchanges.
 package struct LogLabels: Sendable {
-    /// The channel's name; nil for `netproxy.log`.
+    /// The name of the log of netproxy's own events and of requests that match no channel.
+    package static let ownLog = "netproxy"
+
+    /// The channel's name; nil for netproxy's own log.
     package var channel: String?
     /// The channel's `log.subsystem`.
     package var subsystem: String?

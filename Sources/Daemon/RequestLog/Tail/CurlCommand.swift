@@ -20,13 +20,13 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// channel's credential goes, if not into the field of its kind.
     package init?(_ line: LogLine, query: QueryMode = .keys, place: Place? = nil) {
         guard let url = RequestURL(line, query: query),
-            let method = line["method"]?.text
+            let method = line[.method]?.text
         else { return nil }
-        let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
+        let hasBody = (line[.bytesIn]?.integer ?? 0) > 0
         var words = ["curl"]
-        words += CurlWords.method(method, hasContent: hasBody)
-        let kind = line["auth.kind"]?.text
-        let owner = line["channel"]?.text.map { "of channel \($0)" } ?? "of the channel"
+        words += hasBody ? CurlWords.methodWithContent(method) : CurlWords.method(method)
+        let kind = line[.authKind]?.text
+        let owner = line[.channel]?.text.map { "of channel \($0)" } ?? "of the channel"
         var target = url.description
         if kind != nil {
             switch place {
@@ -38,9 +38,9 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
             case .parameter, .field, nil: break
             }
         }
-        words += CurlWords.url(target, isAsterisk: url.isAsterisk)
+        words += CurlWords.url(target, url.isAsterisk ? .asterisk : .path)
         var names: Set<String> = []
-        if case .object(let fields)? = line["headers"] {
+        if case .object(let fields)? = line[.headers] {
             for field in fields {
                 names.insert(field.name)
                 words += CurlWords.field(field.name, field.value.plain)
@@ -49,7 +49,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         if let kind, let field = Self.field(kind, place, owner), !names.contains(field.name) {
             words += ["-H", CurlWords.quoted(field.line)]
         }
-        if let count = line["bytes_in"]?.integer, count > 0 {
+        if let count = line[.bytesIn]?.integer, count > 0 {
             words += ["--data-binary", "'@<the body of \(count) bytes>'"]
         }
         description = words.joined(separator: " ")
@@ -89,7 +89,7 @@ struct RequestURL: CustomStringConvertible {
     let isAsterisk: Bool
 
     init?(_ line: LogLine, query mode: QueryMode) {
-        guard let host = line["host"]?.text, let target = line["path"]?.text else { return nil }
+        guard let host = line[.host]?.text, let target = line[.path]?.text else { return nil }
         self.init(line, host: host, target: target, query: mode)
     }
 
@@ -98,8 +98,8 @@ struct RequestURL: CustomStringConvertible {
     ///
     /// A value that is not logged is empty.
     init(ofAny line: LogLine, query mode: QueryMode) {
-        let target = line["path"]?.text ?? "/"
-        let host = line["host"]?.text ?? "localhost"
+        let target = line[.path]?.text ?? "/"
+        let host = line[.host]?.text ?? "localhost"
         self.init(line, host: host, target: target, query: mode) { _ in "" }
     }
 
@@ -112,7 +112,7 @@ struct RequestURL: CustomStringConvertible {
     ) {
         isAsterisk = target == "*"
         let path = isAsterisk ? "" : target
-        var query = line["query"]?.text ?? ""
+        var query = line[.query]?.text ?? ""
         // With `query: keys`, the line has names separated by commas.
         if mode == .full || query.contains("=") || query.contains("&") {
             parameters = query.split(separator: "&").map { part in
@@ -128,7 +128,7 @@ struct RequestURL: CustomStringConvertible {
             parameters = names.map { (String($0), unknown($0)) }
             query = names.map { "\($0)=\(unknown($0))" }.joined(separator: "&")
         }
-        let scheme = line["scheme"]?.text ?? "http"
+        let scheme = line[.scheme]?.text ?? "http"
         description = "\(scheme)://\(host)\(path)" + (query.isEmpty ? "" : "?\(query)")
     }
 }

@@ -31,25 +31,25 @@ package struct HARDocument {
         query: QueryMode = .keys,
         to output: OutputBuffer
     ) {
-        guard line["event"]?.text == "exchange" else { return }
+        guard line[.event]?.text == "exchange" else { return }
         output.append(isEmpty ? "\n" : ",\n")
         isEmpty = false
         output.append(#"{"startedDateTime":"#)
         string(line.time, output)
         output.append(",\"time\":")
-        number(line["duration_ms"], output)
+        number(line[.duration], output)
         request(line, RequestURL(ofAny: line, query: query), output)
         response(line, output)
         output.append(#","cache":{}"#)
         timings(line, output)
-        if let upstream = line["upstream"]?.text, let colon = upstream.lastIndex(of: ":") {
+        if let upstream = line[.upstream]?.text, let colon = upstream.lastIndex(of: ":") {
             output.append(",\"serverIPAddress\":")
             string(upstream[..<colon].filter { $0 != "[" && $0 != "]" }, output)
         }
         for (name, key) in [
-            ("_channel", "channel"), ("_requestId", "request_id"), ("_error", "error"),
-            ("comment", "detail"), ("_target", "target"), ("_retries", "retries"),
-        ] {
+            ("_channel", .channel), ("_requestId", .requestID), ("_error", .error),
+            ("comment", .detail), ("_target", .target), ("_retries", .retries),
+        ] as [(String, LogKey)] {
             guard let value = line[key]?.plain else { continue }
             output.append(",\"\(name)\":")
             string(value, output)
@@ -59,40 +59,40 @@ package struct HARDocument {
 
     private func request(_ line: LogLine, _ url: RequestURL, _ output: OutputBuffer) {
         output.append(#","request":{"method":"#)
-        string(line["method"]?.text ?? "", output)
+        string(line[.method]?.text ?? "", output)
         output.append(",\"url\":")
         string(url.description, output)
-        message(line, fields: line["headers"], output)
+        message(line, fields: line[.headers], output)
         output.append(#","queryString":["#)
         for (index, parameter) in url.parameters.enumerated() {
             if index > 0 { output.append(",") }
             pair(parameter.name, parameter.value ?? "", output)
         }
         output.append(#"],"headersSize":-1,"bodySize":"#)
-        number(line["bytes_in"], output)
+        number(line[.bytesIn], output)
         output.append("}")
     }
 
     private func response(_ line: LogLine, _ output: OutputBuffer) {
-        let status = line["status"]?.integer ?? 0
+        let status = line[.status]?.integer ?? 0
         output.append(#","response":{"status":"#)
         output.append(decimal: status)
         output.append(#","statusText":""#)
         if let reason = HTTPStatus(rawValue: status)?.reasonPhrase { output.append(reason) }
         output.append("\"")
-        message(line, fields: line["response_headers"], output)
+        message(line, fields: line[.responseHeaders], output)
         output.append(#","content":{"size":"#)
-        number(line["bytes_out"], output)
+        number(line[.bytesOut], output)
         output.append(#","mimeType":"#)
-        string(line["response_headers"]?["content-type"]?.text ?? "", output)
+        string(line[.responseHeaders]?["content-type"]?.text ?? "", output)
         output.append(#"},"redirectURL":"","headersSize":-1,"bodySize":"#)
-        number(line["bytes_out"], output)
+        number(line[.bytesOut], output)
         output.append("}")
     }
 
     private func message(_ line: LogLine, fields: LogValue?, _ output: OutputBuffer) {
         output.append(#","httpVersion":"#)
-        string(line["protocol"]?.text ?? "", output)
+        string(line[.protocolVersion]?.text ?? "", output)
         output.append(#","cookies":[],"headers":["#)
         if case .object(let members)? = fields {
             for (index, member) in members.enumerated() {
@@ -109,14 +109,13 @@ package struct HARDocument {
     /// that the log does not attribute (failed attempts, the body) counts as receiving if a response
     /// began, and as waiting otherwise.
     private func timings(_ line: LogLine, _ output: OutputBuffer) {
-        func phase(_ key: String) -> Double? { line["timings.\(key)"]?.number }
-        let waits = [phase("queue_ms"), line["auth.wait_ms"]?.number].compactMap { $0 }
+        let waits = [line[.queueTime]?.number, line[.authWait]?.number].compactMap { $0 }
         let blocked = waits.isEmpty ? nil : waits.reduce(0, +)
-        let (dns, ssl) = (phase("dns_ms"), phase("tls_ms"))
-        let connect = phase("connect_ms").map { $0 + (ssl ?? 0) }
-        let firstByte = phase("first_byte_ms")
+        let (dns, ssl) = (line[.dnsTime]?.number, line[.tlsTime]?.number)
+        let connect = line[.connectTime]?.number.map { $0 + (ssl ?? 0) }
+        let firstByte = line[.firstByteTime]?.number
         let known = [blocked, dns, connect, firstByte].compactMap { $0 }.reduce(0, +)
-        let rest = max(0, (line["duration_ms"]?.number ?? 0) - known)
+        let rest = max(0, (line[.duration]?.number ?? 0) - known)
         let phases = [
             ("send", 0), ("receive", firstByte == nil ? 0 : rest), ("blocked", blocked),
             ("dns", dns), ("connect", connect), ("ssl", connect == nil ? nil : ssl),

@@ -31,40 +31,44 @@ extension HumanLine {
     /// Describes a log line of any event.
     package init(_ line: LogLine) {
         time = Self.milliseconds(of: line.time)
-        channel = line["channel"]?.text
-        level = line["level"]?.text.flatMap(LogLevel.init) ?? .info
-        duration = line["duration_ms"]?.number
-        guard line["event"]?.text == "exchange" else {
+        channel = line[.channel]?.text
+        level = line[.level]?.text.flatMap(LogLevel.init) ?? .info
+        duration = line[.duration]?.number
+        guard line[.event]?.text == "exchange" else {
             describeEvent(line)
             return
         }
-        status = line["status"]?.integer
-        requestID = line["request_id"]?.text
-        method = line["method"]?.text ?? ""
+        status = line[.status]?.integer
+        requestID = line[.requestID]?.text
+        method = line[.method]?.text ?? ""
         // CONNECT has a host instead of a path.
-        path = (line["target"] ?? line["path"] ?? line["host"])?.text ?? ""
+        path = (line[.target] ?? line[.path] ?? line[.host])?.text ?? ""
         marks = Self.marks(
-            refreshed: line["auth.refreshed"] == .flag(true),
-            overrode: line["auth.overrode_client"] == .flag(true),
-            notReplayed: line["auth.not_replayed"]?.text,
-            retries: line["retries"]?.list?.map(\.plain) ?? []
+            refreshed: line[.authRefreshed] == .flag(true),
+            overrode: line[.authOverrodeClient] == .flag(true),
+            notReplayed: line[.authNotReplayed]?.text,
+            retries: line[.retries]?.list?.map(\.plain) ?? []
         )
         fault = Self.fault(
-            error: line["error"]?.text,
-            detail: line["detail"]?.text,
-            abortedBy: line["aborted_by"]?.text
+            error: line[.error]?.text,
+            detail: line[.detail]?.text,
+            abortedBy: line[.abortedBy]?.text
         )
     }
 
+    /// The keys of events that are not shown as marks.
+    private static let shownKeys = Set(
+        [
+            LogKey.time, .level, .subsystem, .category, .channel, .event, .message, .duration,
+        ].map(\.name)
+    )
+
     private mutating func describeEvent(_ line: LogLine) {
-        let labels: Set = [
-            "time", "level", "subsystem", "category", "channel", "event", "message", "duration_ms",
-        ]
         placeholder = "***"
-        method = line["event"]?.plain ?? ""
-        path = line["message"]?.plain ?? ""
+        method = line[.event]?.plain ?? ""
+        path = line[.message]?.plain ?? ""
         guard case .object(let members) = line.object else { return }
-        marks = members.filter { !labels.contains($0.name) }
+        marks = members.filter { !Self.shownKeys.contains($0.name) }
             .map { "\($0.name)=\($0.value.plain)" }
     }
 

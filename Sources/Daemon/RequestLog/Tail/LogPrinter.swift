@@ -51,7 +51,7 @@ package struct LogPrinter {
                     output.append("\(command)\n")
                 }
             case .upstreamCurl:
-                let place = line["channel"]?.text.flatMap { places[$0] }
+                let place = line[.channel]?.text.flatMap { places[$0] }
                 if let command = CurlCommand(line, query: queryMode(of: line), place: place) {
                     output.append("\(command)\n")
                 }
@@ -81,7 +81,7 @@ package struct LogPrinter {
     }
 
     private func queryMode(of line: LogLine) -> QueryMode {
-        line["channel"]?.text.map(wholeQueries.contains) == true ? .full : .keys
+        line[.channel]?.text.map(wholeQueries.contains) == true ? .full : .keys
     }
 
     /// The date of the line, if it is the first line or differs from the previous line's.

@@ -18,30 +18,30 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
 
     /// Creates the command; nil for a tunnel, and if no request could be parsed.
     package init?(_ line: LogLine, query mode: QueryMode, _ entrances: Entrances) {
-        guard let method = line["method"]?.text,
-            let path = line["target"]?.text ?? line["path"]?.text
+        guard let method = line[.method]?.text,
+            let path = line[.target]?.text ?? line[.path]?.text
         else { return nil }
-        let channel = line["channel"]?.text.flatMap { entrances.channels[$0] }
+        let channel = line[.channel]?.text.flatMap { entrances.channels[$0] }
         let entrance = channel ?? entrances.shared
-        let count = line["bytes_in"]?.integer ?? 0
-        words += CurlWords.method(method, hasContent: count > 0)
+        let count = line[.bytesIn]?.integer ?? 0
+        words += count > 0 ? CurlWords.methodWithContent(method) : CurlWords.method(method)
         let base = address(of: entrance)
-        let isAsterisk = path == "*"
-        var target = isAsterisk ? "" : path
+        let form: CurlWords.TargetForm = path == "*" ? .asterisk : .path
+        var target = form == .asterisk ? "" : path
         if target.contains(PathTemplate.marker) {
             missing.append("a credential in the path")
             target = target.replacing(PathTemplate.marker, with: "")
         }
-        target += query(line["query"]?.text ?? "", mode)
+        target += query(line[.query]?.text ?? "", mode)
         switch Self.way(to: channel, line, path) {
-        case .direct: words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+        case .direct: words += CurlWords.url(base + target, form)
         case .host(let host):
-            words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+            words += CurlWords.url(base + target, form)
             words += CurlWords.field("Host", host)
         case .proxy(let authority):
             words += ["-x", base] + CurlWords.url("http://\(authority)\(target)")
         }
-        addFields(line["headers"])
+        addFields(line[.headers])
         if count > 0 {
             words += ["--data-binary", "''"]
             missing.append("the body (\(count) bytes)")
@@ -69,14 +69,14 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
     ) -> Way {
         guard let channel else {
             // Without a channel, only what is forwarded has a host.
-            return line["host"]?.text.map(Way.proxy) ?? .direct
+            return line[.host]?.text.map(Way.proxy) ?? .direct
         }
         guard let prefix = channel.prefix, prefix != "/" else { return .direct }
         if path == prefix || path.hasPrefix(prefix + "/") { return .direct }
-        if let host = channel.host, line["target"] != nil || channel.basePath == "/" {
+        if let host = channel.host, line[.target] != nil || channel.basePath == "/" {
             return .host(host)
         }
-        return line["host"]?.text.map(Way.proxy) ?? .direct
+        return line[.host]?.text.map(Way.proxy) ?? .direct
     }
 
     private mutating func address(of entrance: Entrances.Entrance) -> String {

@@ -59,8 +59,8 @@ package struct WhereExpression: Sendable, Equatable {
                 description: "expected a key such as status or auth.generation, found '\(text)'"
             )
         }
-        guard LogKeys.contains(String(key)) else {
-            let nearest = NearestKey.of(String(key), among: LogKeys.all) ?? ""
+        guard LogKey.exists(String(key)) else {
+            let nearest = NearestKey.of(String(key), among: LogKey.names) ?? ""
             throw Invalid(
                 description: "unknown key '\(key)', did you mean '\(nearest)'?"
             )
@@ -79,7 +79,7 @@ package struct WhereExpression: Sendable, Equatable {
         guard !isOrdered || !value.hasPrefix("=") else {
             throw Invalid(description: "expected a value, found '\(value)'")
         }
-        guard key != "time" || !isOrdered || Self.isTime(value) else {
+        guard key != LogKey.time.name || !isOrdered || Self.isTime(value) else {
             throw Invalid(
                 description: "expected a UTC time or its beginning, such as 2026-11-23T09:30, "
                     + "found '\(value)'"
@@ -87,12 +87,12 @@ package struct WhereExpression: Sendable, Equatable {
         }
         self.key = String(key)
         self.comparison = comparison
-        self.value = key == "time" && isOrdered ? Self.beginning(value) : value
+        self.value = key == LogKey.time.name && isOrdered ? Self.beginning(value) : value
         number = Double(value)
         // Compared as text, 4 would be greater than 250ms.
         guard
             number != nil || value.isEmpty || comparison == .contains
-                || !LogKeys.numbers.contains(self.key)
+                || !LogKey.isNumber(self.key)
         else {
             throw Invalid(
                 description: "expected a number such as 250 after '\(key)\(comparison.rawValue)', "
@@ -114,7 +114,7 @@ package struct WhereExpression: Sendable, Equatable {
 
     /// A condition for lines from a time on, given in full or by its beginning.
     package static func since(_ time: String) throws(Invalid) -> WhereExpression {
-        try WhereExpression("time>=\(time)")
+        try WhereExpression("\(LogKey.time.name)>=\(time)")
     }
 
     /// The form of a complete time in the log.

@@ -29,7 +29,7 @@ struct AdminLogQuery: Sendable {
             )
         }
         channels = query["channel"]
-        for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
+        for channel in channels where channel != LogLabels.ownLog && !present.contains(channel) {
             throw AdminRefusal(
                 status: 404,
                 detail: UnknownChannel(name: channel, present: present).description
@@ -60,7 +60,7 @@ struct AdminLogQuery: Sendable {
 
     /// Whether a line is one of them.
     func includes(_ line: LogLine) -> Bool {
-        let channel = line["channel"]?.text ?? LogDirectory.ownLog
+        let channel = line["channel"]?.text ?? LogLabels.ownLog
         return (channels.isEmpty || channels.contains(channel))
             && filter.allSatisfy { $0.matches(line) }
     }

@@ -22,7 +22,7 @@ enum AdminReach: Sendable {
         rules.bodyLimit = 4 << 10
         guard self == .tcp else { return rules }
         rules.connections = 64
-        rules.usesReserve = false
+        rules.descriptors = .unreserved
         rules.bounds = DownstreamConnection.Bounds(
             limits: HTTP1Limits(),
             headTimeout: .seconds(5),

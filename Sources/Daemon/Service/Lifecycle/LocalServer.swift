@@ -43,8 +43,8 @@ package final class LocalServer {
             headTimeout: .seconds(10),
             bodyRate: nil
         )
-        /// Whether its connections may take the last descriptors.
-        var usesReserve = true
+        /// The descriptors that its connections may take.
+        var descriptors = Listener.Descriptors.all
         /// Refuses a request by its head, whose body is still to come.
         var judge: @Sendable (Call) -> Response? = { _ in nil }
     }
@@ -75,7 +75,7 @@ package final class LocalServer {
         self.rules = rules
         self.answer = answer
         self.onAnswered = onAnswered
-        listener = try Listener(socket, on: loop, usesReserve: rules.usesReserve) {
+        listener = try Listener(socket, on: loop, descriptors: rules.descriptors) {
             [unowned self] in serve($0)
         }
     }

@@ -1,0 +1,39 @@
+/// Runs work that would block an event loop on other threads, whatever executor the caller's task prefers.
+///
+/// The work needs a new task: a task that prefers a loop runs `@concurrent` functions on it, too, and so do
+/// tasks that wait for an actor that such a task has entered. Canceling the caller cancels the work.
+package enum OffLoop {
+    /// Runs work that may wait for a disk, on threads that may wait.
+    ///
+    /// - Throws: the error of the work.
+    package static func run<Success: Sendable, Failure>(
+        _ work: @escaping @Sendable () async throws(Failure) -> Success
+    ) async throws(Failure) -> Success {
+        try await run(on: WaitingThreads.shared, work).get()
+    }
+
+    /// Runs work that does not wait for a disk, on the global executor: it continues while disks hang.
+    package static func compute<Success: Sendable>(
+        _ work: @escaping @Sendable () async -> Success
+    ) async -> Success {
+        switch await run(on: globalConcurrentExecutor, work) {
+        case .success(let found): found
+        }
+    }
+
+    private static func run<Success: Sendable, Failure>(
+        on executor: any TaskExecutor,
+        _ work: @escaping @Sendable () async throws(Failure) -> Success
+    ) async -> Result<Success, Failure> {
+        let task = Task(executorPreference: executor) { () async -> Result<Success, Failure> in
+            do throws(Failure) { return .success(try await work()) } catch {
+                return .failure(error)
+            }
+        }
+        return await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+    }
+}

@@ -1,0 +1,32 @@
+/// An authorizer whose waits are cancelled at their deadline.
+struct TimedAuthorizer: Authorizing {
+    let authorizer: any Authorizing
+
+    var kind: String { authorizer.kind }
+    var fieldName: HTTPFieldName { authorizer.fieldName }
+    var isSignedIn: Bool { authorizer.isSignedIn }
+    var clock: any NetworkClock { authorizer.clock }
+
+    func currentCredential() -> Credential? { authorizer.currentCredential() }
+
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        try await TimeLimit.run(until: deadline, on: clock) {
+            try await authorizer.credential(until: deadline)
+        }
+    }
+
+    func accepted(_ credential: Credential) { authorizer.accepted(credential) }
+
+    func rejected(_ rejection: Rejection) async -> Verdict {
+        do {
+            return try await TimeLimit.run(until: rejection.deadline, on: clock) {
+                await authorizer.rejected(rejection)
+            }
+        } catch {
+            // The 401 says more than the time does.
+            return .passThrough(.waitTimeout)
+        }
+    }
+
+    func timed() -> any Authorizing { self }
+}

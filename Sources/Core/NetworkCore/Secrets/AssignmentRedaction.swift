@@ -1,0 +1,53 @@
+extension Redaction {
+    /// Parts of names of secrets, letters and digits only.
+    private static let secretWords = [
+        "secretaccesskey", "secretkey", "sessiontoken", "securitytoken", "accesstoken",
+        "refreshtoken", "idtoken", "clientsecret", "password",
+    ]
+
+    /// A line of a program's as it may be shown: without the values of secrets that are written like
+    /// `name = value` (as in a file of AWS's keys), `name: value` or `"name": "value"`.
+    package func assignments(in text: String) -> String {
+        let source = Array(text.utf8)
+        var shown: [UInt8] = []
+        var position = 0
+        while position < source.count {
+            let byte = source[position]
+            position += 1
+            shown.append(byte)
+            guard byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":"),
+                isSecret(Redaction.name(before: position - 1, in: source), before: byte)
+            else { continue }
+            while position < source.count, Redaction.isAround(source[position]) {
+                shown.append(source[position])
+                position += 1
+            }
+            guard position < source.count else { break }
+            shown += Redaction.mark.utf8
+            while position < source.count, !Redaction.isAround(source[position]),
+                source[position] != UInt8(ascii: ","), source[position] != UInt8(ascii: ";")
+            {
+                position += 1
+            }
+        }
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// The name that ends before a sign, without the quotes around it.
+    private static func name(before end: Int, in source: [UInt8]) -> String {
+        let name = source[..<end].reversed().drop(while: isAround).prefix { byte in
+            Grammar.isAlphanumeric(byte) || "._-".utf8.contains(byte)
+        }
+        return String(decoding: name.reversed(), as: UTF8.self)
+    }
+
+    /// Whether it names a secret; before a colon, after which sentences go on, fewer names do.
+    private func isSecret(_ name: String, before sign: UInt8) -> Bool {
+        let word = name.lowercased().filter { $0.isLetter || $0.isNumber }
+        return Redaction.secretWords.contains { word.contains($0) }
+            || sign == UInt8(ascii: "=") && hides(parameter: name[...])
+    }
+
+    /// Whether a byte stands around a name or a value: a blank or a quote.
+    private static func isAround(_ byte: UInt8) -> Bool { " \t\"'\\".utf8.contains(byte) }
+}

@@ -1,0 +1,101 @@
+import NetproxyBytes
+import NetproxyEventIO
+import NetworkCore
+import Synchronization
+
+/// A body that lives on a loop, read from any executor.
+///
+/// Each change of threads brings all that is there, up to 256 KiB: a fast body costs few of them, and a slow
+/// one is not held up. After its end it does not use the loop: a transport that is gone stops its
+/// loop when the last body has ended.
+final class ExecutorBoundBody: BodySource {
+    private enum Phase {
+        case idle, reading, over
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        /// The pieces that were read with others, the first one last.
+        var ready: [ByteSlice] = []
+    }
+
+    /// The most content that one change of threads brings, in bytes.
+    private static let batchSize = 256 * 1024
+
+    private let source: any BodySource
+    private let loop: EventLoop
+    private let state = Mutex(State())
+
+    init(_ source: any BodySource, _ loop: EventLoop) {
+        self.source = source
+        self.loop = loop
+    }
+
+    func next() async throws -> ByteSlice? {
+        let (piece, phase) = state.withLock { state in
+            let known = state.phase
+            guard known == .idle else { return (nil as ByteSlice?, known) }
+            if let piece = state.ready.popLast() { return (piece, known) }
+            state.phase = .reading
+            return (nil, known)
+        }
+        switch phase {
+        case .idle: if let piece { return piece }
+        case .over: return nil
+        case .reading:
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "two tasks read one content; give it to one of them"
+            )
+        }
+        do {
+            var pieces = try await withTaskExecutorPreference(loop) { try await piecesOnLoop() }
+            let first = pieces.popLast()
+            let rest = pieces
+            state.withLock { state in
+                // Unless the body was cancelled in between.
+                guard state.phase == .reading else { return }
+                state.phase = first == nil ? .over : .idle
+                state.ready = rest
+            }
+            return first
+        } catch {
+            end()
+            throw error
+        }
+    }
+
+    /// The next pieces, the first one last.
+    @concurrent
+    private func piecesOnLoop() async throws -> [ByteSlice] {
+        guard let first = try await source.next() else { return [] }
+        guard let body = source as? UpstreamBody else { return [first] }
+        var pieces = [first]
+        var count = first.count
+        while count < ExecutorBoundBody.batchSize, let piece = body.pieceAtHand() {
+            pieces.append(piece)
+            count += piece.count
+        }
+        pieces.reverse()
+        return pieces
+    }
+
+    func buffered() -> ByteSlice? {
+        state.withLock { $0.phase == .idle ? $0.ready.popLast() : nil }
+    }
+
+    private func end() {
+        state.withLock { state in
+            state.phase = .over
+            state.ready = []
+        }
+    }
+
+    func trailers() -> HTTPHeaders? { source.trailers() }
+
+    func cancel() {
+        end()
+        source.cancel()
+    }
+}

@@ -1,0 +1,156 @@
+import NetproxyEventIO
+import NetproxyHTTPMessage
+package import NetworkCore
+
+/// Sends over the pool of one loop; called on that loop only.
+///
+/// The daemon uses it as it is, `PooledTransport` from any executor. Every wait in an attempt ends at
+/// the context's deadline: for a connection, for the handshake, for the kernel, for the response.
+package struct LoopTransport: HTTPTransport {
+    private let pool: LoopBound<OriginPool>
+
+    /// Sends over a pool.
+    package init(_ pool: OriginPool) {
+        self.pool = LoopBound(pool, on: pool.loop)
+    }
+
+    /// Itself: every attempt ends at the context's deadline.
+    package func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
+
+    // Its witness would need a separate frame otherwise.
+    @inline(__always)
+    package func send(
+        _ request: consuming Request,
+        context: inout RequestContext
+    ) async throws -> Response {
+        let pool = pool.value
+        let limit = context.hasDeadline ? try pool.limit(of: context) : .max
+        context.attempts += 1
+        if pool.mayShare, !request.headers.contains(KnownField.upgrade) {
+            return try await share(request, over: pool, &context, until: limit)
+        }
+        if request.body.isStream {
+            return try await upload(request, over: pool, &context, until: limit)
+        }
+        if let connection = pool.takeIdle(&context) {
+            if context.sendCondition != nil { try check(context, before: connection, of: pool) }
+            return try await connection.send(consume request, context: &context, until: limit)
+        }
+        let connection = try await pool.acquire(&context, until: limit)
+        if context.sendCondition != nil { try check(context, before: connection, of: pool) }
+        return try await connection.send(request, context: &context, until: limit)
+    }
+
+    /// Gives the connection back if the request must not be sent any more.
+    // Never inlined: few requests have a condition.
+    @inline(never)
+    private func check(
+        _ context: borrowing RequestContext,
+        before connection: UpstreamConnection,
+        of pool: OriginPool
+    ) throws(NetworkError) {
+        guard let refusal = LoopTransport.refusal(context) else { return }
+        pool.release(connection)
+        throw refusal
+    }
+
+    private static func refusal(_ context: borrowing RequestContext) -> NetworkError? {
+        guard let condition = context.sendCondition, !condition.holds() else { return nil }
+        return NetworkError(
+            .httpRequestDenied,
+            side: .proxy,
+            retry: .safe,
+            detail: "the request came too late to be sent"
+        )
+    }
+
+    /// Sends a request on a connection that others use, too.
+    // Never inlined: see `upload`.
+    @inline(never)
+    private func share(
+        _ request: Request,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        var refused = 0
+        while true {
+            let connection: HTTP2Connection
+            if let free = pool.takeShared() {
+                connection = free
+            } else {
+                switch try await pool.share(&context, until: limit) {
+                case .http2(let other): connection = other
+                case .http1(let fresh):
+                    return try await sendAlone(
+                        request,
+                        on: fresh,
+                        over: pool,
+                        &context,
+                        until: limit
+                    )
+                }
+            }
+            if context.sendCondition != nil, let refusal = LoopTransport.refusal(context) {
+                throw refusal
+            }
+            do {
+                let response = try await connection.send(request, context: &context, until: limit)
+                // RFC 9110 §15.5.20: another connection may be the right one.
+                guard response.status == 421, request.body.isInMemory, !pool.peer.insistsOnHTTP2
+                else {
+                    return response
+                }
+                response.body.cancel()
+                context.attempts += 1
+                return try await sendAlone(request, on: nil, over: pool, &context, until: limit)
+            } catch let refusal as HTTP2Refusal {
+                refused += 1
+                guard request.body.isInMemory, refused <= 2 else { throw refusal.error }
+                if case .needsHTTP1 = refusal {
+                    guard !pool.peer.insistsOnHTTP2 else { throw refusal.error }
+                    pool.speaksHTTP1()
+                }
+                context.attempts += 1
+            }
+        }
+    }
+
+    /// Sends a request in HTTP/1.
+    private func sendAlone(
+        _ request: Request,
+        on fresh: UpstreamConnection?,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        context.version = .http11
+        guard !request.body.isStream else {
+            fresh.map(pool.release)
+            return try await upload(request, over: pool, &context, until: limit)
+        }
+        let connection: UpstreamConnection
+        if let fresh {
+            connection = fresh
+        } else if let idle = pool.takeIdle(&context) {
+            connection = idle
+        } else {
+            connection = try await pool.acquire(&context, until: limit)
+        }
+        if context.sendCondition != nil { try check(context, before: connection, of: pool) }
+        return try await connection.send(request, context: &context, until: limit)
+    }
+
+    /// Sends a request whose content is still to come, within the share of the pool for those.
+    // Never inlined: otherwise other requests would have room for its variables in their frame.
+    @inline(never)
+    private func upload(
+        _ request: Request,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        let connection = try await pool.acquireForUpload(&context, until: limit)
+        return try await connection.send(request, context: &context, until: limit)
+    }
+}
