@@ -50,3 +50,16 @@ struct AWSTokens: OAuthService {
         return TokenResponse(accessToken: issued.credentials.encoded, lifetime: issued.lifetime)
     }
 }
+
+/// Credentials with the time for which they are valid.
+package struct IssuedCredentials: Sendable {
+    /// The credentials.
+    package var credentials: AWSCredentials
+    /// How long they are valid from now on; `nil` for those that do not expire.
+    package var lifetime: Duration?
+
+    /// Describes what a source has issued.
+    package init(_ credentials: AWSCredentials, lifetime: Duration? = nil) {
+        (self.credentials, self.lifetime) = (credentials, lifetime)
+    }
+}

@@ -229,13 +229,6 @@ extension OAuthConfiguration {
         return FormEncoding.encode(parts)
     }
 
-    /// Whether a record descends from the refresh token that is configured now, if one is: tokens of
-    /// another one may belong to another user.
-    package func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
-        guard case .refreshToken(let seed?) = grant else { return true }
-        return record.seed == TokenRecord.fingerprint(seed)
-    }
-
     /// The lifetime of a token, if the server or the configuration names one.
     func lifetime(of response: TokenResponse) -> Duration? {
         let told = response.lifetime == .zero && zeroLifetime == .unknown ? nil : response.lifetime

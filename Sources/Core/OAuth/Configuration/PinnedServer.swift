@@ -106,19 +106,4 @@ package struct PinnedServer: Sendable, Equatable {
         known?.client.kind = client.kind
         return self != known
     }
-
-    /// What differs from what is found now, as a clause; `nil` if it is the same server and resource.
-    package func change(to resource: ProtectedResource) -> String? {
-        let issuer = resource.issuer(preferring: issuer)
-        var changes: [String] = []
-        if !self.issuer.isSameIssuer(issuer) {
-            changes.append("the authorization server was \(self.issuer) and is now \(issuer)")
-        }
-        if self.resource != resource.identifier {
-            changes.append(
-                "the resource was \(self.resource) and is now \(resource.identifier)"
-            )
-        }
-        return changes.isEmpty ? nil : changes.joined(separator: ", and ")
-    }
 }

@@ -45,10 +45,26 @@ extension OAuthConfiguration {
     /// The secret to authenticate with.
     var presentedSecret: Secret? { rotatingSecret?.value ?? clientSecret }
 
+    /// The key that the client signs with.
+    ///
+    /// - Throws: `TokenFailure` without one that can be used.
+    func signingKey() throws(TokenFailure) -> SigningKey {
+        let key: SigningKey?
+        do throws(SigningKeyError) {
+            key = try presentedKey()
+        } catch {
+            throw TokenFailure(.configuration, detail: "client_key: \(error)")
+        }
+        guard let key else {
+            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
+        }
+        return key
+    }
+
     /// The key to sign an assertion with.
     ///
     /// - Throws: for a key that was read again and is not one.
-    func presentedKey() throws(SigningKeyError) -> SigningKey? {
+    private func presentedKey() throws(SigningKeyError) -> SigningKey? {
         guard let clientKey, let rotatingSecret else { return clientKey }
         return try SigningKey(pem: rotatingSecret.value, id: clientKey.id)
     }

@@ -36,14 +36,6 @@ public struct TokenGrant: Sendable {
         }
     }
 
-    /// The grant, to be presented only while a lock is held; without a lock at any time.
-    func held(under lock: TokenStoreLock?) -> TokenGrant {
-        guard refreshToken != nil, let lock else { return self }
-        var grant = self
-        grant.mayBePresented = { lock.isHeld }
-        return grant
-    }
-
     /// The refresh token presented, if this grant has one.
     var refreshToken: Secret? {
         type == "refresh_token" ? secretParameters.first?.value : nil

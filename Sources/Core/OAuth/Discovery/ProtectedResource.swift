@@ -132,3 +132,20 @@ extension String {
         return one.origin == two.origin && one.target == "/" && two.target == "/"
     }
 }
+
+extension PinnedServer {
+    /// Returns a clause that names the differences from the resource found now; `nil` if there are none.
+    package func change(to resource: ProtectedResource) -> String? {
+        let issuer = resource.issuer(preferring: issuer)
+        var changes: [String] = []
+        if !self.issuer.isSameIssuer(issuer) {
+            changes.append("the authorization server was \(self.issuer) and is now \(issuer)")
+        }
+        if self.resource != resource.identifier {
+            changes.append(
+                "the resource was \(self.resource) and is now \(resource.identifier)"
+            )
+        }
+        return changes.isEmpty ? nil : changes.joined(separator: ", and ")
+    }
+}

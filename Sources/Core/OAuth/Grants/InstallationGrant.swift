@@ -73,25 +73,3 @@ package struct InstallationGrant: GrantProviding {
         return grant
     }
 }
-
-/// What GitHub answers.
-struct InstallationToken: Decodable {
-    var token: String
-    var expires_at: String?
-
-    /// Reads an answer; `nil` if it has no token.
-    static func parse(_ body: ByteSlice, _ headers: HTTPHeaders) -> InstallationToken? {
-        ServerDocument.read(InstallationToken.self, from: body, headers)
-    }
-
-    /// The time until the token expires; `nil` if the answer does not say.
-    func lifetime(since now: UnixTime) -> Duration? {
-        guard let expires_at else { return nil }
-        do {
-            let end = try Date(expires_at, strategy: .iso8601).timeIntervalSince1970
-            return ServerDocument.lifetime(end - now.secondsSinceEpoch)
-        } catch {
-            return nil
-        }
-    }
-}

@@ -480,3 +480,13 @@ extension OAuthConfiguration {
         return requestTimeout * 3 + search + proof
     }
 }
+
+extension TokenGrant {
+    /// Returns the grant, which is then presented only while the lock is held.
+    fileprivate func held(under lock: TokenStoreLock?) -> TokenGrant {
+        guard refreshToken != nil, let lock else { return self }
+        var grant = self
+        grant.mayBePresented = { lock.isHeld }
+        return grant
+    }
+}

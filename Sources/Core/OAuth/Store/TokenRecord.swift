@@ -145,3 +145,12 @@ public struct TokenRecord: Sendable, Equatable {
         return String(hash, radix: 16)
     }
 }
+
+extension OAuthConfiguration {
+    /// Whether a record descends from the configured refresh token, if one is configured: tokens of another
+    /// one may belong to another user.
+    package func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
+        guard case .refreshToken(let seed?) = grant else { return true }
+        return record.seed == TokenRecord.fingerprint(seed)
+    }
+}

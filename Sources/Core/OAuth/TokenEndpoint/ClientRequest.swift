@@ -133,24 +133,6 @@ struct ClientRequest {
     }
 }
 
-extension OAuthConfiguration {
-    /// The key that the client signs with.
-    ///
-    /// - Throws: `TokenFailure` without one that can be used.
-    func signingKey() throws(TokenFailure) -> SigningKey {
-        let key: SigningKey?
-        do throws(SigningKeyError) {
-            key = try presentedKey()
-        } catch {
-            throw TokenFailure(.configuration, detail: "client_key: \(error)")
-        }
-        guard let key else {
-            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
-        }
-        return key
-    }
-}
-
 extension HTTPTransport {
     /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
     ///
