@@ -116,9 +116,11 @@ struct EngineModel {
         let issued = IssuedToken(response, for: grant, reason, in: engine, sent: now, jitter: 0)
         guard let issued else { return .askAgain }
         defer { take(engine.takeActions()) }
-        let record = engine.ledger.adding(issued.token, from: response, for: grant, reason)
-        if let draft = engine.ledger.stage(record, presented: Secret("seed")) {
-            engine.ledger.noteSaved(draft)
+        let record = engine.record(
+            with: .tokens(issued.token, response, for: grant, reason)
+        )
+        if let draft = engine.stage(record, presented: Secret("seed")) {
+            engine.apply(.saved(draft))
         }
         return engine.install(issued, began: now.steady, at: now)
     }
@@ -134,7 +136,7 @@ struct EngineModel {
     /// Finds a token of an hour in the store.
     mutating func adopt(_ token: String) -> String {
         actions = []
-        var record = engine.ledger.keeping(Secret("refresh"))
+        var record = engine.record(with: .refreshToken(Secret("refresh")))
         record.revision += 1
         record.accessTokens[engine.configuration.credentialKey] = TokenRecord.AccessToken(
             value: Secret(token),

@@ -155,6 +155,6 @@ import Testing
         model.handle(.removalEnded)
         #expect(model.tokenState == .none)
         #expect(model.engine.generation == generation + 1)
-        #expect(model.engine.ledger.record == nil)
+        #expect(model.engine.record == nil)
     }
 }

@@ -245,4 +245,15 @@ extension OAuthConfiguration {
     var secrets: [Secret] {
         (presentedSecret.map { [$0] } ?? []) + requestFields.map { Secret($0.value) }
     }
+
+    /// The configuration for a source of credentials that is no token endpoint.
+    static func withoutEndpoint(requestTimeout: Duration) -> OAuthConfiguration {
+        // The endpoint is never contacted.
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: "https://token-endpoint.invalid/",
+            clientID: ""
+        )
+        configuration.requestTimeout = requestTimeout
+        return configuration
+    }
 }

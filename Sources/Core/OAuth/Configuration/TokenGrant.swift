@@ -10,7 +10,7 @@ public struct TokenGrant: Sendable {
     public let secretParameters: [SecretParameter]
     /// Why a token is requested; passed to a helper program, not to an endpoint.
     public internal(set) var reason = OAuthEvent.Reason.initial
-    /// Asked when the request is written: with `false` nothing is sent, since another process may present
+    /// Called when the request is written: with `false` nothing is sent, since another process may present
     /// the same refresh token by now.
     var mayBePresented: (@Sendable () -> Bool)?
     /// The JSON that is sent in place of a form; the assertion is then the request's own bearer token, and
@@ -18,9 +18,16 @@ public struct TokenGrant: Sendable {
     var json: String?
     /// The name of the parameter that carries an assertion.
     static let assertionName = "assertion"
-    /// Whether it serves one presentation only, as an assertion does: if the server asks for a nonce, a
-    /// new grant is made instead of presenting this one again.
-    var isMadeAnew = false
+    /// Who decides whether a refused request is sent again.
+    var repeats = Repeats.byClient
+
+    /// The parties that may send a refused request again.
+    enum Repeats {
+        /// The client of the token endpoint.
+        case byClient
+        /// The caller, which may have to make another grant first.
+        case byCaller
+    }
 
     /// A form parameter whose value is a secret.
     public struct SecretParameter: Sendable {

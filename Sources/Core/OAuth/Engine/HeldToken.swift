@@ -166,7 +166,7 @@ struct IssuedToken {
         change = Change(of: engine.current, to: response, reason)
         self.reason = reason
         unusualType = response.unusualType
-        let stored = engine.ledger.record?.accessTokens[configuration.credentialKey]
+        let stored = engine.record?.accessTokens[configuration.credentialKey]
         let token = Token(
             response,
             for: grant,

@@ -165,6 +165,15 @@ struct RenewalBackoff {
 }
 
 extension OAuthFailure {
+    /// The death of a credential that has no refresh token.
+    static func signedOut(at now: Moment) -> OAuthFailure {
+        OAuthFailure(
+            kind: TokenFailure.Class.invalidGrant.rawValue,
+            detail: "not signed in: there is no refresh token; sign in",
+            at: now.wall
+        )
+    }
+
     /// A failed token request, as it is reported.
     init(_ failure: TokenFailure, at now: Moment) {
         self.init(

@@ -8,26 +8,15 @@ import NetworkCore
 /// thing it reads that others write is `Credential.isProven`: whether a request with the token was
 /// answered.
 struct TokenEngine {
-    /// What a request waits for.
-    enum Queue {
-        case renewal
-        case trial
-    }
-
     let configuration: OAuthConfiguration
-    /// The last token, also one that has expired.
-    private(set) var current: HeldToken?
-    /// Counts the tokens.
-    private(set) var generation = 0
+    private var token = TokenInForce()
     private(set) var renewal: RenewalInProgress?
-    private(set) var trial: TokenTrial?
     private(set) var backoff = RenewalBackoff()
     /// When to check whether the store was changed elsewhere.
     private(set) var nextStoreCheck = Moment.never
     /// Whether a successor has the record that could not be written: nothing is presented any more.
     private(set) var hasHandedOver = false
-    /// The record of the tokens, in memory and in the store.
-    var ledger: TokenLedger
+    private var ledger: TokenLedger
     private var excessGuard: RenewalExcessGuard
     /// Counts renewals.
     private var renewalCount = 0
@@ -35,8 +24,6 @@ struct TokenEngine {
     private(set) var isSignedInElsewhere = false
     /// The `token_type` that was reported last.
     private var reportedType: String?
-    /// How many tokens in a row were refused by the replay that their renewal was for.
-    private var failedRenewals = 0
     private var actions: [TokenAction] = []
 
     init(_ configuration: OAuthConfiguration) {
@@ -45,7 +32,13 @@ struct TokenEngine {
         excessGuard = RenewalExcessGuard(configuration.excessGuard)
     }
 
-    /// Returns, once, the actions that the decisions since the last call ask for.
+    /// The last token, even if it has expired.
+    var current: HeldToken? { token.held }
+    /// The number of tokens so far.
+    var generation: Int { token.generation }
+    var trial: TokenTrial? { token.trial }
+
+    /// Returns, once, the actions that follow from the decisions since the last call.
     mutating func takeActions() -> [TokenAction] {
         defer { actions = [] }
         return actions
@@ -59,7 +52,7 @@ struct TokenEngine {
     mutating func handle(_ event: TokenEvent, at now: Moment) -> [TokenAction] {
         switch event {
         case .answered(let generation, let finding): noteAnswer(of: generation, finding)
-        case .trialTokenTaken: trial?.take()
+        case .trialTokenTaken: token.takeTrial()
         case .staleTokenRead: renewEarly(at: now)
         case .renewalEnded(let ended, let outcome, let waiting): end(ended, outcome, waiting)
         case .renewalOverdue(let late, let jitter): abandon(late, jitter, at: now)
@@ -68,22 +61,22 @@ struct TokenEngine {
             postponeStoreCheck(at: now)
             actions.append(.publish)
         case .storeVanished(let check):
-            if isCurrent(check) { ledger.noteStoreLost() }
+            if isCurrent(check) { ledger.apply(.storeLost) }
             postponeStoreCheck(at: now)
             actions.append(.publish)
         case .storeCheckFailed:
-            ledger.noteFailedLook()
+            ledger.apply(.unreadable)
             postponeStoreCheck(at: now)
             actions.append(.publish)
         case .forgetting:
             dropToken()
             clearBackoff()
-            ledger.forget()
+            ledger.apply(.forgotten)
             actions.append(.publish)
         case .removalEnded:
             // A renewal that was abandoned may have got its tokens after all.
             if current != nil { dropToken() }
-            ledger.forget()
+            ledger.apply(.forgotten)
             actions.append(.publish)
         }
         return takeActions()
@@ -91,18 +84,11 @@ struct TokenEngine {
 
     // MARK: - A request needs a token
 
-    /// What a request without a usable token does next.
-    enum Admission: Equatable {
-        case credential(Credential)
-        case wait(Queue)
-        case refused(RenewalBackoff.Refusal)
-    }
-
     /// Admits a request that found no token in the snapshot; starts a renewal if one is needed.
-    mutating func admit(at now: Moment) -> Admission {
+    mutating func admit(at now: Moment) -> Admission<WaitQueue> {
         if let trial {
             guard trial.isOffered else { return .wait(.trial) }
-            self.trial?.take()
+            token.takeTrial()
             return .credential(trial.credential)
         }
         if let current, current.isUsable(at: now, backoff) {
@@ -126,20 +112,14 @@ struct TokenEngine {
         return .wait(.renewal)
     }
 
-    /// What a request gets whose wait brought no token: the last one while it lives, a refusal, or `nil` if
-    /// it is to ask again.
-    func answerAfterWait(at now: Moment) -> Admission? {
+    /// Decides about a request whose wait brought no token: it gets the last one while that lives, or a
+    /// refusal; with `nil` it starts over.
+    func answerAfterWait(at now: Moment) -> Admission<WaitQueue>? {
         if let current, current.isAlive(at: now, backoff) { return .credential(current.credential) }
         return backoff.refusal(at: now).map { .refused($0) }
     }
 
     // MARK: - A request was answered
-
-    /// What to do with a 401.
-    enum Judgement: Equatable {
-        case verdict(Verdict)
-        case wait(Queue)
-    }
 
     /// Judges a 401 that casts doubt on a token, and starts a renewal if that may help.
     ///
@@ -150,17 +130,17 @@ struct TokenEngine {
         of refused: Int,
         _ intent: Rejection.Intent,
         at now: Moment
-    ) -> Judgement {
+    ) -> Judgement<WaitQueue> {
         // A 401 without a reason says nothing about the token, which may have served others well.
-        endTrial(of: refused, doubt == .refused ? .refused : .inconclusive)
-        if refused == generation, current?.token.generation == refused {
-            if intent == .afterReplay { noteRefusedReplay(at: now) }
-            if isCoolingDown(for: doubt, at: now) {
+        token.endTrial(of: refused, doubt == .refused ? .refused : .inconclusive, &actions)
+        if token.isInForce(refused) {
+            if intent == .afterReplay { token.noteRefusedReplay(at: now) }
+            if token.isCoolingDown(for: doubt, at: now, &actions) {
                 return .verdict(
                     .passThrough(intent == .afterReplay ? .alreadyReplayed : .tokenRefusedAgain)
                 )
             }
-            raise(doubt)
+            token.raise(doubt, &actions)
         } else if intent == .afterReplay {
             return .verdict(.passThrough(.alreadyReplayed))
         }
@@ -175,7 +155,7 @@ struct TokenEngine {
     }
 
     /// As `admit(at:)`, but a token in doubt is no answer.
-    private mutating func remedy(at now: Moment) -> Judgement {
+    private mutating func remedy(at now: Moment) -> Judgement<WaitQueue> {
         if trial != nil { return .wait(.trial) }
         if let current, current.standing.doubt == .none, current.isUsable(at: now, backoff) {
             return .verdict(.replay)
@@ -186,95 +166,24 @@ struct TokenEngine {
         case .paused(let failure, _): return .verdict(.passThrough(NotReplayed(failure)))
         case nil: break
         }
-        // The last renewal helped: its token was not refused on replay.
-        if current?.standing.isRefusedOnReplay != true { failedRenewals = 0 }
+        token.noteRenewal()
         startRenewal(current == nil ? .initial : .unauthorized)
         return .wait(.renewal)
     }
 
-    private mutating func raise(_ doubt: TokenStanding.Doubt) {
-        guard let credential = current?.credential, current?.standing.raise(doubt) == true else {
-            return
-        }
-        if credential.isProven { current?.standing.noteAcceptance() }
-        // The next request that is answered clears a suspicion, once requests can see that it counts.
-        actions += [.publish, .unprove(credential)]
-    }
-
-    private mutating func noteRefusedReplay(at now: Moment) {
-        guard let standing = current?.standing, standing.provenance != .adopted else { return }
-        if !standing.isRefusedOnReplay { failedRenewals += 1 }
-        current?.standing.noteRefusedReplay(.init(failedRenewals: failedRenewals, at: now))
-    }
-
-    /// Whether a renewal would not help against a 401.
-    private mutating func isCoolingDown(for doubt: TokenStanding.Doubt, at now: Moment) -> Bool {
-        guard let current else { return false }
-        switch current.standing.coolDown(at: now) {
-        case .over: return false
-        case .active: return true
-        case .suspicion where doubt != .suspected: return false
-        case .suspicion(let isPaused):
-            guard current.credential.isProven else { return isPaused }
-            // Other requests have been answered since, so the 401 is about that resource. If it is the
-            // token all the same, the next 401 finds that none was.
-            self.current?.standing.noteAcceptance()
-            actions.append(.unprove(current.credential))
-            return true
-        }
-    }
-
-    /// Judges a 401 to the proof of possession: the token was not judged, so its standing and its trial go
-    /// on, and a request that has the token alone keeps it.
+    /// Judges a 401 to the proof of possession, which says nothing about the token.
     mutating func judgeProof(of generation: Int, _ intent: Rejection.Intent) -> Verdict {
-        if case .report(let reason) = intent {
-            // No request tries the token any longer.
-            endTrial(of: generation, .inconclusive)
-            return .passThrough(reason)
-        }
-        if let trial, trial.generation == generation { return .proveAgain(trial.credential) }
-        guard let token = current?.token, token.generation == generation, token.isForOneUse else {
-            return .proveAgain(nil)
-        }
-        return .proveAgain(current?.credential)
+        token.judgeProof(of: generation, intent, &actions)
     }
 
     private mutating func noteAnswer(of generation: Int, _ finding: TokenTrial.Finding) {
-        endTrial(of: generation, finding)
-        guard finding == .accepted, let current, current.token.generation == generation,
-            // A dead credential is reported as dead, whatever a public path answers.
-            current.standing.doubt == .suspected, backoff.death == nil
-        else { return }
-        self.current?.standing.clearSuspicion()
-        actions.append(.publish)
+        token.endTrial(of: generation, finding, &actions)
+        // A dead credential is reported as dead, whatever the response of a public path.
+        guard finding == .accepted, backoff.death == nil else { return }
+        token.clearSuspicion(of: generation, &actions)
     }
 
-    private mutating func endTrial(of generation: Int, _ finding: TokenTrial.Finding) {
-        guard let trial, trial.generation == generation else { return }
-        self.trial = nil
-        let outcome: RenewalOutcome =
-            switch finding {
-            case .refused where trial.credential.mayPredateRefusal: .askAgain
-            case .refused: .refusedAgain
-            case .accepted, .inconclusive: .credential(trial.credential)
-            }
-        actions += [.publish, .endTrial(outcome)]
-    }
-
-    /// Ends the trial of a token that is no longer in force: its waiters ask again.
-    private mutating func dropTrial() {
-        guard trial != nil else { return }
-        trial = nil
-        actions.append(.endTrial(.askAgain))
-    }
-
-    /// Takes the token out of force.
-    mutating func dropToken() {
-        // Counted up, so that a 401 to it is one to an older generation.
-        generation += 1
-        current = nil
-        dropTrial()
-    }
+    private mutating func dropToken() { token.drop(&actions) }
 
     // MARK: - Renewals
 
@@ -307,8 +216,7 @@ struct TokenEngine {
             actions += [.publish, .endRenewal(ended, outcome)]
             return
         }
-        let trial = TokenTrial(generation, credential)
-        self.trial = trial
+        let trial = token.startTrial(of: credential)
         actions += [.publish, .startTrial(trial, after: ended)]
     }
 
@@ -344,16 +252,11 @@ struct TokenEngine {
         at now: Moment
     ) -> RenewalOutcome {
         var kind = failure.kind
-        // The next request makes another grant, of a token in a file, say.
+        // The next request makes another grant, from a token in a file for instance.
         if case .provided = configuration.grant, kind == .invalidGrant { kind = .transient }
+        let limit = configuration.retryAfterLimit
         return pause(
-            backoff.fail(
-                failure,
-                as: kind,
-                retryAfterLimit: configuration.retryAfterLimit,
-                jitter: jitter,
-                at: now
-            )
+            backoff.fail(failure, as: kind, retryAfterLimit: limit, jitter: jitter, at: now)
         )
     }
 
@@ -371,35 +274,32 @@ struct TokenEngine {
     }
 
     /// Marks the credential as dead because there is no refresh token.
-    mutating func markSignedOut(at now: Moment) -> RenewalOutcome {
+    private mutating func markSignedOut(at now: Moment) -> RenewalOutcome {
         // A sign-out elsewhere: the token is not used any longer.
         if ledger.record == nil, current != nil { dropTokenOfSignOut() }
-        let failure = OAuthFailure(
-            kind: TokenFailure.Class.invalidGrant.rawValue,
-            detail: "not signed in: there is no refresh token; sign in",
-            at: now.wall
-        )
-        return markDead(failure, at: now)
+        return markDead(.signedOut(at: now), at: now)
     }
 
     /// Whether, as far as is known, a renewal ends without a request.
     func hasNothingToPresent(for reason: OAuthEvent.Reason) -> Bool {
         guard case .refreshToken = configuration.grant else { return reason == .recovery }
-        if case .refreshToken = ledger.nextRefreshToken(for: reason) { return false }
+        if case .refreshToken = ledger.candidate(for: reason) { return false }
         return true
     }
 
-    /// How a renewal ends that has nothing to present; `nil` if it has something.
-    mutating func outcomeOfNothingToPresent(
-        for reason: OAuthEvent.Reason,
-        at now: Moment
-    ) -> RenewalOutcome? {
-        guard case .refreshToken = configuration.grant else { return .askAgain }
-        return switch ledger.nextRefreshToken(for: reason) {
-        case .refreshToken: nil
-        case .nothingToDo: .askAgain
-        case .dead(let failure): markDead(failure, at: now)
-        case .missing: markSignedOut(at: now)
+    /// The refresh token that a renewal presents, or its end without a request.
+    enum NextToken {
+        case refreshToken(Secret)
+        case end(RenewalOutcome)
+    }
+
+    /// Returns the refresh token for a renewal; without one the renewal ends.
+    mutating func nextRefreshToken(for reason: OAuthEvent.Reason, at now: Moment) -> NextToken {
+        switch ledger.candidate(for: reason) {
+        case .refreshToken(let token): .refreshToken(token)
+        case .nothingToDo: .end(.askAgain)
+        case .dead(let failure): .end(markDead(failure, at: now))
+        case .missing: .end(markSignedOut(at: now))
         }
     }
 
@@ -439,12 +339,9 @@ struct TokenEngine {
     }
 
     private mutating func install(_ next: HeldToken) {
-        if trial?.generation != next.token.generation { dropTrial() }
-        current = next
-        generation = next.token.generation
+        token.install(next, &actions)
         clearBackoff()
         backoff.succeed()
-        actions.append(.publish)
     }
 
     // MARK: - The store
@@ -507,11 +404,11 @@ struct TokenEngine {
         }
         // Another process is about to renew, or has died doing so: the server's grace period runs, so the
         // next request asks for the lock and sees.
-        if ledger.record?.intent != nil { current?.windows?.advance(to: now) }
+        if ledger.record?.intent != nil { token.advanceRenewal(to: now) }
     }
 
     /// Takes the token out of force after a sign-out elsewhere.
-    mutating func dropTokenOfSignOut() {
+    private mutating func dropTokenOfSignOut() {
         dropToken()
         actions.append(.report(.forgotten))
     }
@@ -556,4 +453,54 @@ struct TokenEngine {
         hasHandedOver = true
         return unsaved
     }
+
+    // MARK: - The record
+
+    /// The record of the tokens in memory.
+    var record: TokenRecord? { ledger.record }
+    /// Whether the record in memory could not be written.
+    var isUnsaved: Bool { ledger.isUnsaved }
+    /// Whether the refresh token exists nowhere else.
+    var isOnlyHolder: Bool { ledger.isOnlyHolder }
+    /// The record as it is now, to go back to.
+    var bookmark: TokenLedger.Bookmark { ledger.bookmark }
+
+    /// Whether a token can be obtained without a new sign-in, and until when, as far as is known.
+    var signIn: (exists: Bool, until: UnixTime?) {
+        guard case .refreshToken = configuration.grant else { return (true, nil) }
+        guard backoff.death == nil, let token = ledger.refreshToken(),
+            ledger.quarantine(of: token) == nil
+        else { return (false, nil) }
+        return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
+    }
+
+    /// Whether an earlier presentation of the refresh token has no known outcome.
+    func history(of token: Secret) -> RenewalPlan.History {
+        ledger.openIntent(for: token) == nil ? .known : .open
+    }
+
+    /// Whether there is another refresh token to present than this one.
+    func hasRefreshToken(otherThan presented: Secret?) -> Bool {
+        guard let presented, let token = ledger.refreshToken() else { return false }
+        return token != presented
+    }
+
+    /// Returns the record with a change.
+    func record(with entry: TokenLedger.Entry) -> TokenRecord { ledger.record(with: entry) }
+
+    /// Puts a record in place of the one in memory; returns the draft to write, if it may be written.
+    mutating func stage(_ next: TokenRecord, presented: Secret?) -> TokenLedger.Draft? {
+        ledger.stage(next, presented: presented)
+    }
+
+    /// Decides whether to write over a record that another process has written without the lock.
+    mutating func resolveConflict(
+        saving draft: TokenLedger.Draft,
+        found: TokenRecord?
+    ) -> TokenLedger.Conflict {
+        ledger.resolveConflict(saving: draft, found: found)
+    }
+
+    /// Changes the record, or the known state of the store.
+    mutating func apply(_ change: TokenLedger.Change) { ledger.apply(change) }
 }

@@ -1,7 +1,32 @@
 import NetworkCore
 
-/// The records that a renewal writes, each made from the one in memory.
 extension TokenLedger {
+    /// A change that a renewal makes to the record.
+    enum Entry {
+        /// The refresh token is about to be presented: while this stands, it may be spent.
+        case announcement(of: Secret, at: UnixTime)
+        /// The response says that the refresh token was not spent.
+        case retraction
+        /// A refresh token came in a response without another use.
+        case refreshToken(Secret)
+        /// The server refused the refresh token: it is kept with the reason, and not used.
+        case quarantine(Secret, OAuthFailure)
+        /// The server issued tokens.
+        case tokens(Token, TokenResponse, for: TokenGrant, OAuthEvent.Reason)
+    }
+
+    /// Returns the record in memory with a change.
+    func record(with entry: Entry) -> TokenRecord {
+        switch entry {
+        case .announcement(let token, let now): announcing(token, at: now)
+        case .retraction: withoutIntent()
+        case .refreshToken(let token): keeping(token)
+        case .quarantine(let token, let failure): quarantining(token, failure)
+        case .tokens(let token, let response, let grant, let reason):
+            adding(token, from: response, for: grant, reason)
+        }
+    }
+
     private var base: TokenRecord {
         if let record { return record }
         var first = TokenRecord(authority: configuration.authority)
@@ -9,8 +34,7 @@ extension TokenLedger {
         return first
     }
 
-    /// The record before the refresh token is presented: while it stands, that token may be spent.
-    func announcing(_ refreshToken: Secret, at now: UnixTime) -> TokenRecord {
+    private func announcing(_ refreshToken: Secret, at now: UnixTime) -> TokenRecord {
         let open = openIntent(for: refreshToken)
         var next = base
         next.intent = TokenRecord.Intent(
@@ -21,15 +45,13 @@ extension TokenLedger {
         return next
     }
 
-    /// The record after an answer which says that the refresh token was not spent.
-    func withoutIntent() -> TokenRecord {
+    private func withoutIntent() -> TokenRecord {
         var next = base
         next.intent = nil
         return next
     }
 
-    /// The record with a refresh token that came in an answer of no other use.
-    func keeping(_ refreshToken: Secret) -> TokenRecord {
+    private func keeping(_ refreshToken: Secret) -> TokenRecord {
         var next = base
         next.refreshToken = refreshToken
         next.refreshExpiresAt = nil
@@ -38,8 +60,7 @@ extension TokenLedger {
         return next
     }
 
-    /// The record with a refresh token that the server refused: it is kept, with the reason, and not used.
-    func quarantining(_ refreshToken: Secret, _ failure: OAuthFailure) -> TokenRecord {
+    private func quarantining(_ refreshToken: Secret, _ failure: OAuthFailure) -> TokenRecord {
         var next = base
         next.intent = nil
         next.quarantine = TokenRecord.Quarantine(
@@ -53,8 +74,7 @@ extension TokenLedger {
         return next
     }
 
-    /// The record with the tokens of an answer.
-    func adding(
+    private func adding(
         _ token: Token,
         from response: TokenResponse,
         for grant: TokenGrant,

@@ -1,20 +1,20 @@
 import NetworkCore
 
-/// What is known about a credential's tokens besides the one in use: the record in memory, what the
-/// store held when it was last read, and which of the two counts.
+/// The record of a credential's tokens: in memory, in the store when it was last read, and which of the two
+/// counts.
 ///
-/// It does no input or output: `TokenStoreAccess` reads and writes what it says.
+/// A value inside `TokenEngine`. `TokenStoreAccess` reads and writes the store.
 struct TokenLedger {
     let configuration: OAuthConfiguration
-    /// What is stored, or should be; never another client's.
+    /// The record that is stored, or should be; never another client's.
     private(set) var record: TokenRecord?
-    /// What the store held when it was last read.
+    /// The state of the store when it was last read.
     private(set) var stored = StoredState()
-    /// What the store still held after its tokens were to be removed.
+    /// The state of a store that kept its tokens when they were to be removed.
     private(set) var forgotten: StoredState?
     /// Whether `record` could not be written.
     private(set) var isUnsaved = false
-    /// Whether the store could not be read when that was last tried.
+    /// Whether the last attempt to read the store failed.
     private(set) var lookFailed = false
     /// The fingerprint of a configured refresh token that was replaced by one which is gone.
     private var spentSeed: String?
@@ -25,9 +25,9 @@ struct TokenLedger {
 
     // MARK: - Reading
 
-    /// Takes note of what the store holds.
+    /// Compares the record in memory with the stored one.
     ///
-    /// - Returns: which record counts now.
+    /// - Returns: the record that counts now.
     mutating func learn(_ found: TokenRecord?) -> StoreReconciliation {
         let before = stored
         stored = StoredState(found, authority: configuration.authority, since: before)
@@ -49,31 +49,21 @@ struct TokenLedger {
         !StoredState(found, authority: configuration.authority).isSame(as: stored)
     }
 
-    /// Notes that the store could not be read.
-    mutating func noteFailedLook() { lookFailed = true }
-
-    /// Keeps the record in memory after the stored one was unreadable and set aside, or was removed with
-    /// the whole store: it is the newest.
-    mutating func noteStoreLost() {
-        stored = StoredState()
-        isUnsaved = record != nil
-    }
-
     // MARK: - Writing
 
-    /// What became of a record that was to be stored.
+    /// The result of storing a record.
     enum Saving {
         case stored
-        /// It is in memory only.
+        /// The record is in memory only.
         case kept
-        /// Someone has signed in elsewhere, and that sign-in counts.
+        /// The sign-in of another process counts instead.
         case overtaken
     }
 
     /// A record to be written in place of the one that was read.
     struct Draft {
         let record: TokenRecord
-        /// What the store is expected to hold.
+        /// The expected state of the store.
         let expected: StoredState
         /// The refresh token that the tokens of the record were obtained with.
         let presented: Secret?
@@ -84,7 +74,7 @@ struct TokenLedger {
     /// - Parameters:
     ///   - next: the record.
     ///   - presented: the refresh token that its tokens were obtained with.
-    /// - Returns: what to write; `nil` while the store holds another client's tokens.
+    /// - Returns: the draft to write; `nil` while the store holds another client's tokens.
     mutating func stage(_ next: TokenRecord, presented: Secret?) -> Draft? {
         record = next
         guard stored.owner != .foreign else { return nil }
@@ -97,19 +87,9 @@ struct TokenLedger {
         return Draft(record: next, expected: stored, presented: presented)
     }
 
-    /// Notes that a record was written.
-    mutating func noteSaved(_ draft: Draft) {
-        record = draft.record
-        stored = StoredState(draft.record, authority: configuration.authority)
-        isUnsaved = false
-    }
-
-    /// Notes that the record in memory could not be written.
-    mutating func noteUnsaved() { isUnsaved = true }
-
-    /// What follows from a write that met another process's.
+    /// The consequence of a write that met another process's.
     enum Conflict {
-        /// The record is written over what is stored.
+        /// The draft replaces the stored record.
         case saveAgain(Draft)
         /// The store now holds another client's tokens: the record stays in memory.
         case foreign
@@ -117,7 +97,7 @@ struct TokenLedger {
         case overtaken
     }
 
-    /// Decides whether to write over what another process has written without the lock.
+    /// Decides whether to write over a record that another process has written without the lock.
     mutating func resolveConflict(saving draft: Draft, found: TokenRecord?) -> Conflict {
         stored = StoredState(found, authority: configuration.authority)
         switch reconciliation(ofConflictWith: found, saving: draft) {
@@ -130,71 +110,90 @@ struct TokenLedger {
         }
     }
 
-    /// Goes back to the record before one that could not be written and is not needed any more.
-    ///
-    /// - Parameters:
-    ///   - before: the record.
-    ///   - isUnsaved: whether to write it; by default wherever there is one, so that it is noticed when
-    ///     the store works again.
-    mutating func restore(_ before: TokenRecord?, _ isUnsaved: Bool? = nil) {
-        record = before
-        self.isUnsaved = isUnsaved ?? (before != nil)
-    }
-
-    /// Notes that the server has issued tokens to replace another client's.
-    mutating func supersede() {
-        if stored.owner == .foreign { stored.owner = .superseded }
-    }
-
-    /// Forgets access tokens that may be another user's.
-    mutating func dropAccessTokens() { record?.accessTokens = [:] }
-
     /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool {
         guard isUnsaved, let token = record?.refreshToken else { return false }
         return stored.owner == .foreign || stored.fingerprint != TokenRecord.fingerprint(token)
     }
 
-    // MARK: - Handing over
+    // MARK: - Changes
 
-    /// Gives the record that could not be written to a successor; `nil` if all is written.
+    /// The record at one time, to which the ledger can go back.
+    struct Bookmark {
+        let record: TokenRecord?
+        let isUnsaved: Bool
+
+        /// The same record, written again so that a repaired store is noticed.
+        var writtenAgain: Bookmark { Bookmark(record: record, isUnsaved: record != nil) }
+    }
+
+    /// The record as it is now.
+    var bookmark: Bookmark { Bookmark(record: record, isUnsaved: isUnsaved) }
+
+    /// A change of the record or the store.
+    enum Change {
+        /// A draft was written.
+        case saved(Draft)
+        /// The record in memory could not be written.
+        case unsaved
+        /// The store could not be read.
+        case unreadable
+        /// The stored record was set aside as corrupt, or removed with the whole store: the record in memory
+        /// is the newest.
+        case storeLost
+        /// The store is empty after its tokens were to be removed.
+        case removed
+        /// The store keeps this record although it was to be removed; it is not news.
+        case notRemoved(TokenRecord?)
+        /// The store keeps the record that was last read, as far as is known, although it was to be removed.
+        case removalUnknown
+        /// The server has issued tokens to replace another client's.
+        case superseded
+        /// The access tokens may be another user's.
+        case accessTokensDropped
+        /// A record that could not be written is not needed any more.
+        case withdrawn(to: Bookmark)
+        /// A predecessor could not write this record.
+        case inherited(TokenRecord, found: StoredState)
+        /// The record in memory is to be forgotten.
+        case forgotten
+    }
+
+    /// Changes the record, or the known state of the store.
+    mutating func apply(_ change: Change) {
+        switch change {
+        case .saved(let draft):
+            record = draft.record
+            stored = StoredState(draft.record, authority: configuration.authority)
+            isUnsaved = false
+        case .unsaved: isUnsaved = true
+        case .unreadable: lookFailed = true
+        case .storeLost:
+            stored = StoredState()
+            isUnsaved = record != nil
+        case .removed:
+            stored = StoredState()
+            forgotten = nil
+        case .notRemoved(let found):
+            stored = StoredState(found, authority: configuration.authority)
+            forgotten = stored == StoredState() ? nil : stored
+        case .removalUnknown: forgotten = stored == StoredState() ? nil : stored
+        case .superseded: if stored.owner == .foreign { stored.owner = .superseded }
+        case .accessTokensDropped: record?.accessTokens = [:]
+        case .withdrawn(let before): (record, isUnsaved) = (before.record, before.isUnsaved)
+        case .inherited(let unsaved, let found):
+            (record, stored, isUnsaved) = (unsaved, found, true)
+        case .forgotten:
+            noteSpentSeed()
+            (record, isUnsaved) = (nil, false)
+        }
+    }
+
+    /// Returns the record that could not be written, for a successor; `nil` if all is written.
     mutating func handOver() -> (TokenRecord, StoredState)? {
         guard isUnsaved, let record else { return nil }
         isUnsaved = false
         return (record, stored)
-    }
-
-    /// Takes over what a predecessor could not write.
-    mutating func takeOver(_ unsaved: TokenRecord, found stored: StoredState) {
-        record = unsaved
-        self.stored = stored
-        isUnsaved = true
-    }
-
-    // MARK: - Forgetting
-
-    /// Forgets what is in memory.
-    mutating func forget() {
-        noteSpentSeed()
-        record = nil
-        isUnsaved = false
-    }
-
-    /// Notes that the store is empty.
-    mutating func noteRemoval() {
-        stored = StoredState()
-        forgotten = nil
-    }
-
-    /// Notes that the store keeps tokens that were to be removed: they are not news.
-    mutating func disregard(_ found: TokenRecord?) {
-        stored = StoredState(found, authority: configuration.authority)
-        disregardStored()
-    }
-
-    /// Notes that the store keeps what was last read, although it was to be removed: it is not news.
-    mutating func disregardStored() {
-        forgotten = stored == StoredState() ? nil : stored
     }
 
     /// Remembers, of a record that goes away, that the configured refresh token was replaced: to present
@@ -206,12 +205,12 @@ struct TokenLedger {
         spentSeed = seed
     }
 
-    // MARK: - What to present
+    // MARK: - The refresh token
 
     /// The refresh token to present: the stored one, unless another has been configured since.
     ///
-    /// - Parameter reason: why it is presented; only a forced renewal presents one whose successor is
-    ///   known to be gone.
+    /// - Parameter reason: the reason of the renewal; only a forced one presents a configured refresh token
+    ///   whose successor is gone.
     /// - Returns: `nil` without one, or if the grant has none.
     func refreshToken(for reason: OAuthEvent.Reason? = nil) -> Secret? {
         guard case .refreshToken(let configured) = configuration.grant else { return nil }
@@ -229,7 +228,7 @@ struct TokenLedger {
         return spentSeed == TokenRecord.fingerprint(seed) ? nil : seed
     }
 
-    /// Why a refresh token is kept and not used, if it is the one in quarantine.
+    /// The reason for which a refresh token is not used, if it is the one in quarantine.
     func quarantine(of token: Secret) -> TokenRecord.Quarantine? {
         guard let quarantine = record?.quarantine,
             quarantine.fingerprint == TokenRecord.fingerprint(token)
@@ -237,17 +236,17 @@ struct TokenLedger {
         return quarantine
     }
 
-    /// The note of an earlier presentation of the token whose outcome is not known.
+    /// The note of an earlier presentation of the token with an unknown outcome.
     func openIntent(for token: Secret) -> TokenRecord.Intent? {
         guard let intent = record?.intent, intent.fingerprint == TokenRecord.fingerprint(token)
         else { return nil }
         return intent
     }
 
-    /// What to present for a renewal.
-    enum NextGrant {
+    /// The refresh token for a renewal, or the reason for which none is presented.
+    enum Candidate {
         case refreshToken(Secret)
-        /// The refresh token is known not to be accepted any more.
+        /// The server does not accept the refresh token any more.
         case dead(OAuthFailure)
         /// There is no refresh token.
         case missing
@@ -255,8 +254,8 @@ struct TokenLedger {
         case nothingToDo
     }
 
-    /// The stored or configured refresh token, or why none is presented.
-    func nextRefreshToken(for reason: OAuthEvent.Reason) -> NextGrant {
+    /// Returns the stored or configured refresh token, or the reason for which none is presented.
+    func candidate(for reason: OAuthEvent.Reason) -> Candidate {
         guard let token = refreshToken(for: reason) else {
             return reason == .recovery ? .nothingToDo : .missing
         }

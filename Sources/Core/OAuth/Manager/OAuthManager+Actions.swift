@@ -22,22 +22,15 @@ extension OAuthManager {
             case .report(let event): onEvent(event)
             case .startRenewal(let next): run(next)
             case .endRenewal(let ended, let outcome):
-                takeRunning(ended)?.waiters.finish(outcome)
+                queues.remove(ended)?.waiters.finish(outcome)
             case .abandonRenewal(let late, let outcome):
-                let running = takeRunning(late)
+                let running = queues.remove(late)
                 running?.task.cancel()
                 running?.waiters.finish(outcome)
             case .startTrial(let next, let ended): start(next, after: ended)
-            case .endTrial(let outcome):
-                trial?.timer.cancel()
-                trial?.waiters.finish(outcome)
-                trial = nil
-            case .startPause:
-                pauseWaiters?.finish(.askAgain)
-                pauseWaiters = RenewalWaiters(clock: clock, limit: configuration.waiterLimit)
-            case .endPause:
-                pauseWaiters?.finish(.askAgain)
-                pauseWaiters = nil
+            case .endTrial(let outcome): queues.endTrial(outcome)
+            case .startPause: queues.beginPause(newWaiters())
+            case .endPause: queues.endPause()
             case .unprove(let credential): credential.unprove()
             }
         }
@@ -46,15 +39,8 @@ extension OAuthManager {
     /// Lets requests see the state as it is now.
     func publish() { snapshot.publish(.init(engine, at: clock.moment)) }
 
-    /// Where to wait for what the engine says is in progress.
-    func waiters(in queue: TokenEngine.Queue) -> RenewalWaiters {
-        let waiters =
-            switch queue {
-            case .renewal: renewal?.waiters
-            case .trial: trial?.waiters
-            }
-        guard let waiters else { preconditionFailure("no \(queue) is running") }
-        return waiters
+    private func newWaiters() -> RenewalWaiters {
+        RenewalWaiters(clock: clock, limit: configuration.waiterLimit)
     }
 
     // MARK: - Renewals
@@ -95,16 +81,17 @@ extension OAuthManager {
         // pair that the server has already rotated is never dropped with a request.
         let task = Task {
             let outcome = await work(self)
-            let waiting = renewal?.renewal == next ? renewal?.waiters.count : nil
+            let running = queues.renewal
+            let waiting = running?.renewal == next ? running?.waiters.count : nil
             handle(.renewalEnded(next, outcome, waiting: waiting ?? 0))
         }
         let running = RunningRenewal(
             renewal: next,
-            waiters: RenewalWaiters(clock: clock, limit: configuration.waiterLimit),
+            waiters: newWaiters(),
             task: task,
             watchdog: watchdog(of: next)
         )
-        renewal = running
+        queues.begin(running)
         return running
     }
 
@@ -122,21 +109,14 @@ extension OAuthManager {
         }
     }
 
-    private func takeRunning(_ ended: RenewalInProgress) -> RunningRenewal? {
-        guard let running = renewal, running.renewal == ended else { return nil }
-        running.watchdog.cancel()
-        renewal = nil
-        return running
-    }
-
     private func start(_ next: TokenTrial, after ended: RenewalInProgress) {
-        guard let waiters = takeRunning(ended)?.waiters else { return }
+        guard let waiters = queues.remove(ended)?.waiters else { return }
         let end = clock.now + TokenTrial.timeout
         let timer = Task { [clock] in
             do { try await clock.sleep(until: end) } catch { return }
             handle(.answered(generation: next.generation, .inconclusive))
         }
-        trial = RunningTrial(waiters: waiters, timer: timer)
+        queues.begin(RunningTrial(waiters: waiters, timer: timer))
         // A request that waits to be sent has the token with this; a replay asks for it, unless no other
         // request can.
         let purpose = waiters.releaseOne(.credential(next.credential))
@@ -168,28 +148,18 @@ extension OAuthManager {
     // MARK: - Writing
 
     /// Whether the record in memory could not be written.
-    var isUnsaved: Bool { engine.ledger.isUnsaved }
+    var isUnsaved: Bool { engine.isUnsaved }
 
     /// Whether neither a token nor a record is known.
-    var knowsNoToken: Bool { engine.current == nil && engine.ledger.record == nil }
+    var knowsNoToken: Bool { engine.current == nil && engine.record == nil }
 
-    /// Tries again to write what could not be written, until it is written or replaced.
+    /// Writes the record as soon as possible.
     func saveLater() {
-        guard rewriting == nil else { return }
-        // The manager's own task: the request that brought the token is long gone.
-        rewriting = Task { [clock, weak self] in
-            var pause = Duration.seconds(1)
-            while await self?.isUnsaved == true {
-                do { try await clock.sleep(until: clock.now + pause) } catch { return }
-                await self?.writeAgain()
-                // A medium that is well again has the tokens soon: until then they exist only here.
-                pause = min(pause * 2, .seconds(15))
-            }
-            await self?.endRewriting()
-        }
+        if rewriting == nil { rewriting = access.writeRepeatedly(for: self) }
     }
 
-    private func endRewriting() { rewriting = nil }
+    /// Notes that the attempts to write the record have ended.
+    func endRewriting() { rewriting = nil }
 
     /// Tries to write what could not be written, if there is something.
     package func writeAgain() async { await access.saveAgain(for: self) }

@@ -8,7 +8,7 @@ extension OAuthManager {
     /// Makes no other token request. Returns when that is done.
     public func start() async {
         followChanges()
-        guard engine.current == nil, renewal == nil else { return }
+        guard engine.current == nil, queues.renewal == nil else { return }
         let limit = clock.now + configuration.renewalTimeout
         _ = await renew(.recovery).wait(until: limit, as: .command)
     }
@@ -74,16 +74,16 @@ extension OAuthManager {
     @discardableResult
     public func finishRenewal(until deadline: ContinuousClock.Instant) async -> Bool {
         guard case .refreshToken = configuration.grant else { return true }
-        while let renewal, clock.now < deadline, !Task.isCancelled {
+        while let renewal = queues.renewal, clock.now < deadline, !Task.isCancelled {
             _ = await renewal.waiters.wait(until: deadline, as: .command)
         }
         await writeAgain()
-        return renewal == nil && !engine.ledger.isOnlyHolder
+        return queues.renewal == nil && !engine.isOnlyHolder
     }
 
     /// Returns when no renewal is in progress.
-    private func waitForRenewal() async throws {
-        while let renewal {
+    func waitForRenewal() async throws {
+        while let renewal = queues.renewal {
             let limit = clock.now + configuration.renewalTimeout
             _ = await renewal.waiters.wait(until: limit, as: .command)
             if Task.isCancelled { throw NetworkError.commandCancelled }
@@ -99,7 +99,7 @@ extension OAuthManager {
     ///   they are forgotten all the same, until the process ends or others are stored.
     public func forget() async throws {
         try await waitForRenewal()
-        let removal = Task { try await removeTokens() }
+        let removal = Task { try await access.forget(for: self) }
         // In the place of a renewal, so that none adopts what is still stored.
         let running = run(decide { engine, _ in engine.begin(.forced) }) { _ in
             _ = await removal.result
@@ -109,32 +109,20 @@ extension OAuthManager {
         try await removal.value
     }
 
-    private func removeTokens() async throws {
-        // What the predecessor holds would come back when the store is next read.
-        try await inherit(under: nil)
-        handle(.forgetting)
-        rewriting?.cancel()
-        rewriting = nil
-        onEvent(.forgotten)
-        // A rewrite that was under way may have read the store.
-        defer { handle(.removalEnded) }
-        try await access.remove(for: self)
-    }
-
-    /// What the manager is doing.
+    /// The state of the tokens, without secrets.
     public func status() -> OAuthStatus {
         var status = OAuthStatus(engine, at: clock.moment)
-        status.waiters = renewal?.waiters.count ?? pauseWaiters?.count ?? 0
+        status.waiters = queues.renewal?.waiters.count ?? queues.pauseWaiters?.count ?? 0
         status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
         return status
     }
 
     // MARK: - Replacing a manager
 
-    /// Replaces a manager of the same tokens; called before any request asks this one.
+    /// Replaces a manager of the same tokens; called before any request uses this one.
     ///
-    /// What the other could not write is taken over when the store is next read: it exists nowhere else,
-    /// and presenting the older refresh token that is stored could revoke the family.
+    /// A record that the other could not write is taken over when the store is next read: it exists nowhere
+    /// else, and presenting the older, stored refresh token could revoke the family.
     package func takeOver(from other: OAuthManager) {
         predecessor = other
     }
@@ -145,28 +133,5 @@ extension OAuthManager {
     }
 
     /// Whether nothing would be lost with the manager: no renewal is in progress, and all is written.
-    package var isSaved: Bool { renewal == nil && !isUnsaved }
-
-    /// Takes over what the predecessor could not write.
-    ///
-    /// - Parameter lock: the store's, under which the predecessor renews nothing; without it the end of
-    ///   its renewal is waited for.
-    /// - Throws: `NetworkError` of kind `.cancelled`.
-    func inherit(under lock: TokenStoreLock?) async throws {
-        guard let other = predecessor else { return }
-        let unsaved = hasTokens(of: other) ? try await other.handOver(under: lock) : nil
-        predecessor = nil
-        guard let (record, found) = unsaved, configuration.isOfConfiguredSeed(record) else {
-            return
-        }
-        decide { engine, _ in engine.ledger.takeOver(record, found: found) }
-        saveLater()
-    }
-
-    private func handOver(under lock: TokenStoreLock?) async throws -> (TokenRecord, StoredState)? {
-        try await inherit(under: lock)
-        // If nothing can be written there may be no lock either, and an answer may be on its way.
-        if lock == nil { try await waitForRenewal() }
-        return decide { engine, _ in engine.handOver() }
-    }
+    package var isSaved: Bool { queues.renewal == nil && !isUnsaved }
 }

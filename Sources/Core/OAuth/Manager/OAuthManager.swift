@@ -31,19 +31,15 @@ public actor OAuthManager: Authorizing {
 
     /// The state; changed by `decide` and `handle` alone.
     var engine: TokenEngine
-    /// The task of the renewal in progress.
-    var renewal: RunningRenewal?
-    /// The requests that wait for the trial of a token.
-    var trial: RunningTrial?
-    /// The requests that wait for the end of the back-off.
-    var pauseWaiters: RenewalWaiters?
-    /// Tries again to write what could not be written.
+    /// The renewal in progress, and the requests that wait.
+    var queues = RenewalQueues()
+    /// Writes the record that could not be written.
     var rewriting: Task<Void, Never>?
-    /// What was last reported of the store, until something could be written.
+    /// The last reported fault of the store, until a record could be written.
     var reportedFault: String?
-    /// Passes on what other processes store.
+    /// Passes on the records of other processes.
     private var following: Task<Void, Never>?
-    /// The manager that this one replaces, until this one has what that one could not write.
+    /// The replaced manager, until this one has the record that it could not write.
     var predecessor: OAuthManager?
 
     /// Makes a manager; nothing is sent or read until a request needs a token, or `start()` is called.
@@ -94,11 +90,11 @@ public actor OAuthManager: Authorizing {
         engine = TokenEngine(configuration)
     }
 
-    /// Makes the engine of credentials that no token endpoint issues, and that need no store.
+    /// Makes the manager of credentials that no token endpoint issues, and that need no store.
     ///
     /// - Parameters:
     ///   - source: gets them in place of a token endpoint's client.
-    ///   - requestTimeout: how long it may take.
+    ///   - requestTimeout: the longest time of one request to the source.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: as above.
     package init(
@@ -107,17 +103,10 @@ public actor OAuthManager: Authorizing {
         clock: any NetworkClock,
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
     ) {
-        // Never contacted.
-        let endpoint = Origin(scheme: .https, host: "token-endpoint.invalid")
-        var configuration = OAuthConfiguration(
-            tokenEndpoint: ServerEndpoint(origin: endpoint, target: "/"),
-            clientID: ""
-        )
-        configuration.requestTimeout = requestTimeout
         self.init(
             service: source,
             tokenStore: MemoryTokenStore(),
-            configuration: configuration,
+            configuration: .withoutEndpoint(requestTimeout: requestTimeout),
             clock: clock,
             onEvent: onEvent
         )
@@ -170,27 +159,8 @@ public actor OAuthManager: Authorizing {
     /// A token that has been replaced since costs no token request. Waits at most the wait timeout or until
     /// the exchange's deadline; with `report` or `afterReplay` it does not wait.
     public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
-        guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
-        let doubt: TokenStanding.Doubt
-        let triage = ChallengeTriage.judge(
-            rejection.headers,
-            content: rejection.content,
-            isBound: configuration.proof != nil
-        )
-        switch triage {
-        case .passThrough(let reason):
-            // A server that names what else is wrong has looked at the token.
-            await handle(.answered(generation: generation, .accepted))
-            return .passThrough(reason)
-        case .proofRefused:
-            return await decide { engine, _ in
-                engine.judgeProof(of: generation, rejection.intent)
-            }
-        case .suspected: doubt = .suspected
-        case .refused: doubt = .refused
-        }
         var wait = TokenWait(for: self, until: rejection.deadline)
-        return await wait.verdict(on: doubt, of: generation, rejection.intent)
+        return await wait.verdict(on: rejection)
     }
 
     /// Learns that a request with the credential was not refused.
@@ -200,33 +170,14 @@ public actor OAuthManager: Authorizing {
         Task { await handle(.answered(generation: generation, .accepted)) }
     }
 
-    /// What a request without a usable token does next.
-    enum Admission {
-        case credential(Credential)
-        case wait(RenewalWaiters)
-        case refused(NetworkError)
-    }
-
     /// Admits a request that found no token in the snapshot.
-    func admit() -> Admission { admission(decide { $0.admit(at: $1) }) }
-
-    /// What a request gets whose wait brought no token; `nil` if it is to ask again.
-    func answerAfterWait() -> Admission? {
-        engine.answerAfterWait(at: clock.moment).map { admission($0) }
+    func admit() -> Admission<RenewalWaiters> {
+        decide { $0.admit(at: $1) }.map { queues.waiters(in: $0) }
     }
 
-    private func admission(_ decision: TokenEngine.Admission) -> Admission {
-        switch decision {
-        case .credential(let credential): .credential(credential)
-        case .wait(let queue): .wait(waiters(in: queue))
-        case .refused(let refusal): .refused(NetworkError(refusal))
-        }
-    }
-
-    /// What to do with a 401.
-    enum Judgement {
-        case verdict(Verdict)
-        case wait(RenewalWaiters)
+    /// Decides about a request whose wait brought no token; `nil` if it starts over.
+    func answerAfterWait() -> Admission<RenewalWaiters>? {
+        engine.answerAfterWait(at: clock.moment)?.map { queues.waiters(in: $0) }
     }
 
     /// Judges a 401 that casts doubt on a token.
@@ -234,32 +185,21 @@ public actor OAuthManager: Authorizing {
         _ doubt: TokenStanding.Doubt,
         of generation: Int,
         _ intent: Rejection.Intent
-    ) -> Judgement {
-        switch decide({ $0.judge(doubt, of: generation, intent, at: $1) }) {
-        case .verdict(let verdict): .verdict(verdict)
-        case .wait(let queue): .wait(waiters(in: queue))
-        }
+    ) -> Judgement<RenewalWaiters> {
+        decide { $0.judge(doubt, of: generation, intent, at: $1) }
+            .map { queues.waiters(in: $0) }
     }
 
-    /// Has what other processes store passed on from now on, if the store can tell.
+    /// Follows the changes of other processes to the store from now on, if it reports them.
     func followChanges() {
         if following == nil { following = access.followChanges(for: self) }
     }
 
-    /// Puts the next check of the store off.
-    func postponeStoreCheck() {
-        decide { engine, now in engine.postponeStoreCheck(at: now) }
-        publish()
-    }
-
-    /// Learns what another process has stored.
-    func take(_ found: TokenRecord?) {
-        handle(.storeChecked(found, since: engine.beginStoreCheck(), jitter: jitter()))
-    }
-
-    /// The last pause after a failed renewal, and where to wait for its end.
+    /// The last pause after a failed renewal, with the requests that wait for its end.
     var pause: (RenewalBackoff.Pause, RenewalWaiters)? {
-        guard let pause = engine.backoff.pause, let pauseWaiters else { return nil }
-        return (pause, pauseWaiters)
+        guard let pause = engine.backoff.pause, let waiters = queues.pauseWaiters else {
+            return nil
+        }
+        return (pause, waiters)
     }
 }

@@ -3,9 +3,9 @@ import NetworkCore
 extension CredentialSnapshot.Content {
     /// What requests read without asking the manager.
     init(_ engine: TokenEngine, at now: Moment) {
-        let (isSignedIn, signedInUntil) = engine.signedIn
-        self.init(isSignedIn: isSignedIn)
-        self.signedInUntil = signedInUntil
+        let signIn = engine.signIn
+        self.init(isSignedIn: signIn.exists)
+        signedInUntil = signIn.until
         wantsAcceptanceReport = engine.trial != nil || engine.current?.standing.doubt == .suspected
         guard engine.trial == nil, let current = engine.current else { return }
         let backoff = engine.backoff
@@ -35,29 +35,17 @@ extension CredentialSnapshot.Content {
     }
 }
 
-extension TokenEngine {
-    /// Whether a token can be obtained without a new sign-in, and until when, as far as is known.
-    fileprivate var signedIn: (Bool, until: UnixTime?) {
-        guard case .refreshToken = configuration.grant else { return (true, nil) }
-        guard backoff.death == nil, let token = ledger.refreshToken(),
-            ledger.quarantine(of: token) == nil
-        else { return (false, nil) }
-        let record = ledger.record
-        return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
-    }
-}
-
 extension OAuthStatus {
     /// The state as users see it, without what only the manager knows: waiters and clock offset.
     init(_ engine: TokenEngine, at now: Moment) {
-        let (token, record) = (engine.current?.token, engine.ledger.record)
+        let (token, record) = (engine.current?.token, engine.record)
         self.init(state: State(engine, at: now), generation: engine.generation)
         age = token.map { now.steady - $0.issuedAt.steady }
         expiresIn = token?.expiresAt.map { max($0.remaining(at: now), .zero) }
         scope = token?.scope
         hasRefreshToken = (record?.refreshToken ?? token?.refreshToken) != nil
         refreshExpiresIn = record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
-        isUnsaved = engine.ledger.isUnsaved
+        isUnsaved = engine.isUnsaved
         lastFailure = engine.backoff.lastFailure
         nextAttempt = engine.backoff.pause.map { max($0.end - now.steady, .zero) }
     }

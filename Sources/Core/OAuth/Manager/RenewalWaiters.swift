@@ -148,17 +148,3 @@ final class RenewalWaiters: Sendable {
         for waiter in late { waiter.continuation.resume(returning: .timedOut) }
     }
 }
-
-/// The task of a renewal, and the requests that wait for it.
-struct RunningRenewal {
-    let renewal: RenewalInProgress
-    let waiters: RenewalWaiters
-    let task: Task<Void, Never>
-    let watchdog: Task<Void, Never>
-}
-
-/// The requests that wait while one tries a token.
-struct RunningTrial {
-    let waiters: RenewalWaiters
-    let timer: Task<Void, Never>
-}

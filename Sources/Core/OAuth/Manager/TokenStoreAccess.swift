@@ -14,24 +14,24 @@ struct TokenStoreAccess: Sendable {
     ///   newer than any known here: presenting an older one could revoke the family.
     ///   `NetworkError` of kind `.cancelled`.
     func read(under lock: TokenStoreLock?, for manager: isolated OAuthManager) async throws {
-        try await manager.inherit(under: lock)
+        try await inherit(under: lock, for: manager)
         var found: TokenRecord?
         do {
             found = try await store.load(under: lock)
         } catch TokenStoreError.corrupt(let path) {
             report(TokenStoreError.corrupt(movedTo: path), to: manager)
-            if manager.engine.ledger.record != nil { return keepMemory(of: manager) }
+            if manager.engine.record != nil { return keepMemory(of: manager) }
         } catch {
             report(error, to: manager)
-            manager.decide { engine, _ in engine.ledger.noteFailedLook() }
+            manager.decide { engine, _ in engine.apply(.unreadable) }
             guard case .refreshToken = configuration.grant else { return }
             // A store that fails holds what this manager wrote; one that cannot be understood was written
             // by another program.
             if case TokenStoreError.unreadable = error { throw error }
-            if manager.engine.ledger.record == nil { throw error }
+            if manager.engine.record == nil { throw error }
             return
         }
-        if found == nil, lock?.isNew == true, manager.engine.ledger.record != nil {
+        if found == nil, lock?.isNew == true, manager.engine.record != nil {
             manager.onEvent(.storeFailed(detail: Self.vanished))
             return keepMemory(of: manager)
         }
@@ -48,7 +48,7 @@ struct TokenStoreAccess: Sendable {
     /// Goes on with what is in memory, which is the newest, and writes it again.
     private func keepMemory(of manager: isolated OAuthManager) {
         manager.decide { engine, now in
-            engine.ledger.noteStoreLost()
+            engine.apply(.storeLost)
             engine.postponeStoreCheck(at: now)
         }
         manager.saveLater()
@@ -107,8 +107,10 @@ struct TokenStoreAccess: Sendable {
             engine.postponeStoreCheck(at: now)
             guard engine.learn(found) == .takeStored else { return nil }
             if let adopted = engine.adopt(for: reason, manager.jitter(), at: now) { return adopted }
-            return engine.hasNothingToPresent(for: reason)
-                ? engine.outcomeOfNothingToPresent(for: reason, at: now) : nil
+            guard engine.hasNothingToPresent(for: reason),
+                case .end(let outcome) = engine.nextRefreshToken(for: reason, at: now)
+            else { return nil }
+            return outcome
         }
     }
 
@@ -130,9 +132,17 @@ struct TokenStoreAccess: Sendable {
         store.changes().map { changes in
             // The manager's own task: it ends with the manager.
             Task { [weak manager] in
-                for await found in changes { await manager?.take(found) }
+                for await found in changes {
+                    guard let manager else { return }
+                    await take(found, for: manager)
+                }
             }
         }
+    }
+
+    private func take(_ found: TokenRecord?, for manager: isolated OAuthManager) {
+        let check = manager.engine.beginStoreCheck()
+        manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
     }
 
     /// Checks whether the store was changed elsewhere.
@@ -140,12 +150,15 @@ struct TokenStoreAccess: Sendable {
     /// That is a sign-in or sign-out by another tool, or a renewal by another process. Asks no server and
     /// takes no lock.
     func checkForChanges(for manager: isolated OAuthManager) async {
-        // One that many machines share tells of changes, and is not asked by all of them.
-        if store.isShared { return manager.postponeStoreCheck() }
+        // A store that many machines share reports changes, so that they need not all read it.
+        if store.isShared {
+            manager.decide { engine, now in engine.postponeStoreCheck(at: now) }
+            return manager.publish()
+        }
         let check = manager.engine.beginStoreCheck()
         do {
             let found = try await store.load()
-            if found == nil, manager.engine.ledger.record != nil, await !store.remembersSignOut() {
+            if found == nil, manager.engine.record != nil, await !store.remembersSignOut() {
                 manager.handle(.storeVanished(since: check))
                 if manager.isUnsaved { manager.onEvent(.storeFailed(detail: Self.vanished)) }
                 return manager.saveLater()
@@ -158,6 +171,16 @@ struct TokenStoreAccess: Sendable {
     }
 
     // MARK: - Writing
+
+    /// Changes the record and writes it.
+    @discardableResult
+    func save(
+        _ entry: TokenLedger.Entry,
+        presented: Secret? = nil,
+        for manager: isolated OAuthManager
+    ) async -> TokenLedger.Saving {
+        await save(manager.engine.record(with: entry), presented: presented, for: manager)
+    }
 
     /// Writes a record in place of the one that was read.
     ///
@@ -176,7 +199,7 @@ struct TokenStoreAccess: Sendable {
         for manager: isolated OAuthManager
     ) async -> TokenLedger.Saving {
         let staged = manager.decide { engine, _ in
-            engine.ledger.stage(next, presented: presented)
+            engine.stage(next, presented: presented)
         }
         guard let draft = staged else { return .kept }
         do {
@@ -187,7 +210,7 @@ struct TokenStoreAccess: Sendable {
                 // Another process wrote without the lock.
                 let found = try await store.load()
                 let conflict = manager.decide { engine, _ in
-                    engine.ledger.resolveConflict(saving: draft, found: found)
+                    engine.resolveConflict(saving: draft, found: found)
                 }
                 switch conflict {
                 case .foreign: return .kept
@@ -198,10 +221,26 @@ struct TokenStoreAccess: Sendable {
                 }
             }
         } catch {
-            manager.decide { engine, _ in engine.ledger.noteUnsaved() }
+            manager.decide { engine, _ in engine.apply(.unsaved) }
             report(error, to: manager)
             manager.saveLater()
             return .kept
+        }
+    }
+
+    /// Tries every few seconds to write the record that could not be written, until it is written or
+    /// replaced.
+    func writeRepeatedly(for manager: isolated OAuthManager) -> Task<Void, Never> {
+        // The manager's own task: the request that brought the token ended long ago.
+        Task { [clock, weak manager] in
+            var pause = Duration.seconds(1)
+            while await manager?.isUnsaved == true {
+                do { try await clock.sleep(until: clock.now + pause) } catch { return }
+                await manager?.writeAgain()
+                // Until they are written, the tokens exist only here.
+                pause = min(pause * 2, .seconds(15))
+            }
+            await manager?.endRewriting()
         }
     }
 
@@ -211,14 +250,14 @@ struct TokenStoreAccess: Sendable {
     ) async throws {
         try await store.save(draft.record, replacing: draft.expected.revision)
         manager.reportedFault = nil
-        manager.decide { engine, _ in engine.ledger.noteSaved(draft) }
+        manager.decide { engine, _ in engine.apply(.saved(draft)) }
     }
 
     /// Tries to write what could not be written, if there is something; a renewal writes by itself.
     func saveAgain(for manager: isolated OAuthManager) async {
         guard manager.isUnsaved, manager.engine.renewal == nil else { return }
         let check = manager.engine.beginStoreCheck()
-        let before = manager.engine.ledger.record?.refreshToken
+        let before = manager.engine.record?.refreshToken
         do {
             if store.isShared {
                 // Another machine may have stored a token that serves all of them.
@@ -234,8 +273,8 @@ struct TokenStoreAccess: Sendable {
             defer { lock.release() }
             try await read(under: lock, for: manager)
             guard manager.engine.hasBegunNoRenewal(since: check) else { return manager.publish() }
-            var isOvertaken = manager.engine.ledger.record?.refreshToken != before
-            if manager.isUnsaved, let record = manager.engine.ledger.record {
+            var isOvertaken = manager.engine.record?.refreshToken != before
+            if manager.isUnsaved, let record = manager.engine.record {
                 isOvertaken = await save(record, for: manager) == .overtaken
             }
             if isOvertaken, manager.engine.hasBegunNoRenewal(since: check) {
@@ -250,20 +289,35 @@ struct TokenStoreAccess: Sendable {
 
     // MARK: - Removing
 
+    /// Forgets the tokens and removes the stored ones.
+    ///
+    /// - Throws: the error of the store if it keeps the tokens.
+    func forget(for manager: isolated OAuthManager) async throws {
+        // A record of the predecessor would come back when the store is next read.
+        try await inherit(under: nil, for: manager)
+        manager.handle(.forgetting)
+        manager.rewriting?.cancel()
+        manager.endRewriting()
+        manager.onEvent(.forgotten)
+        // A rewrite in progress may have read the store.
+        defer { manager.handle(.removalEnded) }
+        try await remove(for: manager)
+    }
+
     /// Removes the stored tokens, under the lock.
     ///
-    /// - Throws: what the store throws; what it keeps is not taken for news then.
-    func remove(for manager: isolated OAuthManager) async throws {
+    /// - Throws: the error of the store; the tokens that it keeps are not news then.
+    private func remove(for manager: isolated OAuthManager) async throws {
         do {
             try await removeStored()
-            manager.decide { engine, _ in engine.ledger.noteRemoval() }
+            manager.decide { engine, _ in engine.apply(.removed) }
         } catch {
             do {
                 let found = try await store.load()
-                manager.decide { engine, _ in engine.ledger.disregard(found) }
+                manager.decide { engine, _ in engine.apply(.notRemoved(found)) }
             } catch {
                 report(error, to: manager)
-                manager.decide { engine, _ in engine.ledger.disregardStored() }
+                manager.decide { engine, _ in engine.apply(.removalUnknown) }
             }
             throw error
         }
@@ -277,6 +331,41 @@ struct TokenStoreAccess: Sendable {
             try await store.remove(revision: found.revision)
         }
     }
+
+    // MARK: - Replacing a manager
+
+    /// Takes over the record that the predecessor could not write.
+    ///
+    /// - Parameters:
+    ///   - lock: the store's, under which the predecessor renews nothing; without it the end of its renewal
+    ///     is awaited.
+    ///   - manager: the successor.
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    private func inherit(
+        under lock: TokenStoreLock?,
+        for manager: isolated OAuthManager
+    ) async throws {
+        guard let other = manager.predecessor else { return }
+        let unsaved =
+            manager.hasTokens(of: other) ? try await handOver(from: other, under: lock) : nil
+        manager.predecessor = nil
+        guard let (record, found) = unsaved, manager.configuration.isOfConfiguredSeed(record)
+        else { return }
+        manager.decide { engine, _ in engine.apply(.inherited(record, found: found)) }
+        manager.saveLater()
+    }
+
+    private func handOver(
+        from manager: isolated OAuthManager,
+        under lock: TokenStoreLock?
+    ) async throws -> (TokenRecord, StoredState)? {
+        try await inherit(under: lock, for: manager)
+        // If nothing can be written there may be no lock either, and a response may be on its way.
+        if lock == nil { try await manager.waitForRenewal() }
+        return manager.decide { engine, _ in engine.handOver() }
+    }
+
+    // MARK: - Faults
 
     /// Reports that the store failed; while the record is unsaved it is tried again every few seconds,
     /// and the same fault is not reported each time.

@@ -26,7 +26,7 @@ struct TokenWait {
             let refusal: NetworkError
             switch await manager.admit() {
             case .credential(let credential): return credential
-            case .refused(let error): refusal = error
+            case .refused(let reason): refusal = NetworkError(reason)
             case .wait(let waiters):
                 switch await waiters.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
@@ -35,7 +35,7 @@ struct TokenWait {
                 case .outcome(.failed), .outcome(.dead), .outcome(.sameToken):
                     switch await manager.answerAfterWait() {
                     case .credential(let credential): return credential
-                    case .refused(let error): refusal = error
+                    case .refused(let reason): refusal = NetworkError(reason)
                     // Someone has signed in since, or what failed was a sign-in.
                     case .wait, nil: continue
                     }
@@ -55,7 +55,7 @@ struct TokenWait {
     private func credentialAfterTimeout() async throws -> Credential {
         switch await manager.answerAfterWait() {
         case .credential(let credential): return credential
-        case .refused(let error): throw error
+        case .refused(let reason): throw NetworkError(reason)
         case .wait, nil: break
         }
         if let deadline, deadline <= limit { throw NetworkError.timeout(.credential) }
@@ -66,8 +66,29 @@ struct TokenWait {
         )
     }
 
-    /// What to do with a 401, once the renewal it asks for has ended.
-    mutating func verdict(
+    /// Judges a 401, and waits for the renewal that may help against it.
+    mutating func verdict(on rejection: Rejection) async -> Verdict {
+        guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
+        let triage = ChallengeTriage.judge(
+            rejection.headers,
+            content: rejection.content,
+            isBound: manager.configuration.proof != nil
+        )
+        switch triage {
+        case .passThrough(let reason):
+            // A server that names another reason has looked at the token.
+            await manager.handle(.answered(generation: generation, .accepted))
+            return .passThrough(reason)
+        case .proofRefused:
+            return await manager.decide { engine, _ in
+                engine.judgeProof(of: generation, rejection.intent)
+            }
+        case .suspected: return await verdict(on: .suspected, of: generation, rejection.intent)
+        case .refused: return await verdict(on: .refused, of: generation, rejection.intent)
+        }
+    }
+
+    private mutating func verdict(
         on doubt: TokenStanding.Doubt,
         of generation: Int,
         _ intent: Rejection.Intent

@@ -182,3 +182,19 @@ extension Request {
         }
     }
 }
+
+extension OAuthConfiguration {
+    /// Whether a refused request is sent again by a plan: with another proof, or with another secret, which
+    /// is read first.
+    func sendsAgain(
+        after refusal: RenewalPlan.Refusal,
+        _ secret: Secret?,
+        by plan: inout RenewalPlan
+    ) async -> Bool {
+        switch plan.next(after: refusal) {
+        case .send: true
+        case .sendWithNewSecret: await renewSecret(afterRefusalOf: secret)
+        case .present, .retractAndPresent, .presentOtherToken, .end: false
+        }
+    }
+}
