@@ -43,7 +43,7 @@ package final class EtcdClient: Sendable {
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
-    private let showsCertificate: Bool
+    private let certificate: ClientCertificate
     private let onChange: @Sendable (EtcdFault?) -> Void
     private let state = Mutex(State())
 
@@ -59,20 +59,27 @@ package final class EtcdClient: Sendable {
         var nextID = 0
     }
 
+    /// Whether members see a client certificate.
+    package enum ClientCertificate: Sendable {
+        case none
+        /// A member may refuse the certificate by ending the connection.
+        case shown
+    }
+
     /// Names the members; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - members: the origins of their client URLs, at least one.
     ///   - transport: reaches them; it must not end a body that is silent.
     ///   - login: the user, if etcd demands one.
-    ///   - showsCertificate: whether members are shown a certificate of ours.
+    ///   - certificate: whether members see a client certificate.
     ///   - clock: measures waits and leases.
     ///   - onChange: learns of each fault of another kind than the one before, and of the end of faults.
     package init(
         _ members: [Origin],
         over transport: any HTTPTransport,
         as login: Login? = nil,
-        showingCertificate showsCertificate: Bool = false,
+        showing certificate: ClientCertificate = .none,
         clock: any NetworkClock = SystemClock(),
         onChange: @escaping @Sendable (EtcdFault?) -> Void = { _ in }
     ) {
@@ -80,7 +87,7 @@ package final class EtcdClient: Sendable {
         self.members = members
         self.transport = transport
         self.login = login
-        self.showsCertificate = showsCertificate
+        self.certificate = certificate
         self.clock = clock
         serverClock = ServerClock(clock: clock)
         self.onChange = onChange
@@ -267,7 +274,7 @@ package final class EtcdClient: Sendable {
         do {
             return try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
     }
 
@@ -292,7 +299,7 @@ package final class EtcdClient: Sendable {
             var context = RequestContext(deadline: limit)
             response = try await transport.timed(by: clock).send(request, context: &context)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
         serverClock.learn(from: response.headers)
         guard response.status != 200 else { return response }
@@ -301,7 +308,7 @@ package final class EtcdClient: Sendable {
             let limit = limit ?? clock.now + Self.patience
             content = try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
         do {
             let refusal = try JSONDecoder().decode(EtcdRefusal.self, from: Data(content.array))

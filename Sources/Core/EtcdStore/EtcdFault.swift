@@ -52,14 +52,17 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension EtcdFault {
-    /// What kept a request from being answered.
+    /// The fault of a request without a response.
     ///
     /// - Parameters:
-    ///   - error: what was thrown.
+    ///   - error: the thrown error.
     ///   - origin: the member.
-    ///   - showsCertificate: whether the member is shown a certificate, which it may refuse by ending the
-    ///     connection.
-    init(_ error: any Error, from origin: Origin, showsCertificate: Bool = false) {
+    ///   - certificate: whether the member sees a client certificate.
+    init(
+        _ error: any Error,
+        from origin: Origin,
+        showing certificate: EtcdClient.ClientCertificate = .none
+    ) {
         let words = NetworkError.words(of: error)
         switch (error as? NetworkError)?.kind {
         case .tlsCertificateError, .tlsProtocolError:
@@ -67,7 +70,7 @@ extension EtcdFault {
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
             self.init(.slow, "\(origin) does not answer in time (\(words))")
-        case .connectionTerminated where showsCertificate:
+        case .connectionTerminated where certificate == .shown:
             self.init(
                 .unreachable,
                 "\(origin) ends connections (\(words)); if it goes on, it does not trust the client "
@@ -78,7 +81,7 @@ extension EtcdFault {
         }
     }
 
-    /// What etcd says in place of an answer.
+    /// The fault that etcd reports in place of a response.
     ///
     /// - Parameters:
     ///   - code: gRPC's status code.

@@ -55,26 +55,32 @@ package final class EtcdTokenStore: TokenStoring {
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
         while true {
-            if let lock = try await acquire(until: deadline, clock, unlessChanged: false) {
+            if let lock = try await acquire(until: deadline, clock, .always) {
                 return lock
             }
         }
     }
 
-    /// Takes the lock, unless another machine has stored something in the time.
+    /// Takes the lock, unless another machine has stored a record meanwhile.
     ///
     /// - Throws: as `lock(until:clock:)`.
     package func lockUnlessChanged(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock? {
-        try await acquire(until: deadline, clock, unlessChanged: true)
+        try await acquire(until: deadline, clock, .unlessChanged)
+    }
+
+    private enum LockCondition {
+        case always
+        /// Not if another machine has stored a record meanwhile.
+        case unlessChanged
     }
 
     private func acquire(
         until deadline: ContinuousClock.Instant,
         _ clock: any NetworkClock,
-        unlessChanged: Bool
+        _ condition: LockCondition
     ) async throws -> TokenStoreLock? {
         watch.join()
         defer { watch.leave() }
@@ -91,7 +97,7 @@ package final class EtcdTokenStore: TokenStoring {
                     throw error.storeError
                 }
             }
-            if unlessChanged, isNews(view.record) { return nil }
+            if condition == .unlessChanged, isNews(view.record) { return nil }
             if view.lock == nil, let held = try await attempt() { return grant(held) }
             guard clock.now < deadline else { throw TokenStoreError.locked(words(of: view.lock)) }
             let reliance = watched == nil ? Self.reliance.blind : Self.reliance.watched

@@ -26,7 +26,7 @@ import Testing
             issuer: issuer,
             transport: server,
             clock: ManualClock(),
-            allowsInsecure: true
+            plainHTTP: .accepted
         ).metadata()
     }
 

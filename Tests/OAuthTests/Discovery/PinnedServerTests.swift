@@ -96,7 +96,7 @@ import Testing
             Array(#"{"resource":"\#(identifier)","authorization_servers":["\#(issuer)"]}"#.utf8),
             of: "https://mcp.example.com/mcp",
             from: "https://mcp.example.com/",
-            allowsInsecure: false
+            plainHTTP: .refused
         )
     }
 

@@ -10,13 +10,13 @@ import Testing
     private func read(
         _ document: String,
         of upstream: ServerEndpoint = "https://mcp.example.com/v1/mcp",
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) throws -> ProtectedResource {
         try ProtectedResource(
             Array(document.utf8),
             of: upstream,
             from: place,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 
@@ -95,7 +95,7 @@ import Testing
         let found = try read(local, of: "http://localhost:8000/mcp")
         #expect(found.issuers == ["http://127.0.0.1:9000"])
         let plain = document("https://mcp.example.com", "http://plain.example.com")
-        #expect(try read(plain, allowsInsecure: true).issuers == ["http://plain.example.com"])
+        #expect(try read(plain, plainHTTP: .accepted).issuers == ["http://plain.example.com"])
     }
 
     @Test(arguments: [
@@ -104,7 +104,7 @@ import Testing
     ])
     func `no resource elsewhere names a server on this machine or its networks`(_ server: String) {
         let error = #expect(throws: MetadataError.self) {
-            try read(document("https://mcp.example.com", server), allowsInsecure: true)
+            try read(document("https://mcp.example.com", server), plainHTTP: .accepted)
         }
         #expect(error?.description.contains("than this machine and its networks") == true)
     }

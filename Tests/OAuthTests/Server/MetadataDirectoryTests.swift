@@ -11,13 +11,13 @@ import Testing
 
     private func directory(
         _ issuer: String = "https://login.example.com",
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) -> MetadataDirectory {
         MetadataDirectory(
             issuer: issuer,
             transport: server,
             clock: clock,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 

@@ -184,17 +184,17 @@ import Testing
         }
         #expect(await !store.remembersSignOut())
         let first = try await lock()
-        #expect(first.isNew)
+        #expect(first.storeAge == .new)
         first.release()
         try await store.save(.forTests(1), replacing: 0)
         try await store.forgetSignIn(clock: clock)
         #expect(await store.remembersSignOut())
         let second = try await lock()
-        #expect(!second.isNew)
+        #expect(second.storeAge == .existing)
         second.release()
         try FileManager.default.removeItem(atPath: path)
         #expect(await !store.remembersSignOut())
-        #expect(try await lock().isNew)
+        #expect(try await lock().storeAge == .new)
     }
 
     @Test(arguments: [0o602, 0o666, 0o622 | 0o002] as [Int])

@@ -42,6 +42,15 @@ public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
         malformed == nil && (origin.scheme == .https || origin.isLoopback)
     }
 
+    /// Whether `http` is accepted for hosts other than this machine.
+    public enum PlainHTTP: Sendable {
+        case refused
+        case accepted
+    }
+
+    /// Whether the endpoint is private, or need not be.
+    func isAcceptable(_ plainHTTP: PlainHTTP) -> Bool { isPrivate || plainHTTP == .accepted }
+
     /// The URL with more parameters in its query.
     func url(adding parameters: [FormParameter]) -> String {
         let separator = target.contains("?") ? (target.hasSuffix("?") ? "" : "&") : "?"

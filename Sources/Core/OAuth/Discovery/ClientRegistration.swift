@@ -110,13 +110,13 @@ package struct ClientRegistration: Sendable {
     /// - Parameters:
     ///   - transport: must not be one that injects tokens.
     ///   - clock: the machine's, except in tests.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     /// - Returns: the client, with its redirect URI.
     /// - Throws: `SignInError`.
     package func register(
         over transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) async throws(SignInError) -> PinnedServer.Client {
         guard let endpoint = server.registrationEndpoint else {
             throw SignInError(
@@ -124,7 +124,7 @@ package struct ClientRegistration: Sendable {
                     + "and set auth.oauth.client_id"
             )
         }
-        guard endpoint.isPrivate || allowsInsecure else {
+        guard endpoint.isAcceptable(plainHTTP) else {
             throw SignInError("the registration endpoint \(endpoint) is not https")
         }
         let method = try method()

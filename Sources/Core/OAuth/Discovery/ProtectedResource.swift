@@ -23,13 +23,13 @@ package struct ProtectedResource: Sendable, Hashable {
     ///   - document: the JSON.
     ///   - upstream: the URL that requests go to, which the document must be about.
     ///   - place: where the document was found.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
         of upstream: ServerEndpoint,
         from place: ServerEndpoint,
-        allowsInsecure: Bool
+        plainHTTP: ServerEndpoint.PlainHTTP
     ) throws(MetadataError) {
         let members: Document
         do {
@@ -38,7 +38,7 @@ package struct ProtectedResource: Sendable, Hashable {
             throw MetadataError(
                 "\(place) is not the metadata of a protected resource: not a JSON object with a "
                     + "resource",
-                isNotMetadata: true
+                .notMetadata
             )
         }
         guard let resource = ServerEndpoint(members.resource),
@@ -48,7 +48,7 @@ package struct ProtectedResource: Sendable, Hashable {
             throw MetadataError(
                 "\(place) is about the resource '\(theirs)', and the upstream is \(upstream): set "
                     + "upstream to the URL of the resource, if you trust it",
-                isNotMetadata: true
+                .notMetadata
             )
         }
         let named = members.authorization_servers ?? []
@@ -64,7 +64,7 @@ package struct ProtectedResource: Sendable, Hashable {
             }
             // What is on this machine is no business of a resource elsewhere.
             guard NamedHost.may(upstream.origin, name: server.origin) else { return false }
-            return server.isPrivate || allowsInsecure
+            return server.isAcceptable(plainHTTP)
         }
         guard !usable.isEmpty else {
             throw MetadataError(

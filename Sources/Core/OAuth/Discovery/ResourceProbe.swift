@@ -20,29 +20,29 @@ package struct ResourceProbe: Sendable {
 
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
-    private let allowsInsecure: Bool
+    private let plainHTTP: ServerEndpoint.PlainHTTP
 
     /// Makes a probe; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - transport: speaks to the upstream; must not be one that injects tokens.
     ///   - clock: measures the time limit.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     package init(
         over transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.transport = transport
         self.clock = clock
-        self.allowsInsecure = allowsInsecure
+        self.plainHTTP = plainHTTP
     }
 
     /// Finds out what protects an upstream.
     ///
     /// - Throws: `MetadataError`.
     package func find(_ upstream: ServerEndpoint) async throws(MetadataError) -> Finding {
-        guard upstream.isPrivate || allowsInsecure else {
+        guard upstream.isAcceptable(plainHTTP) else {
             throw MetadataError(
                 "the upstream \(upstream) is not https: what it says about itself cannot be trusted"
             )
@@ -61,12 +61,12 @@ package struct ResourceProbe: Sendable {
                     document,
                     of: upstream,
                     from: place,
-                    allowsInsecure: allowsInsecure
+                    plainHTTP: plainHTTP
                 )
                 return Finding(resource: resource, challengedScopes: scopes)
             } catch {
                 // Another place may have the document of this resource.
-                guard error.isNotMetadata else { throw error }
+                guard error.kind == .notMetadata else { throw error }
                 failure = failure ?? error
             }
         }
@@ -89,7 +89,7 @@ package struct ResourceProbe: Sendable {
             }
         }
         let shown = ServerWords.shown(text)
-        guard let place = ServerEndpoint(text), place.isPrivate || allowsInsecure else {
+        guard let place = ServerEndpoint(text), place.isAcceptable(plainHTTP) else {
             throw MetadataError(
                 "\(upstream) names '\(shown)' as the place of its metadata, which is not an https URL"
             )
@@ -178,15 +178,14 @@ package struct ResourceProbe: Sendable {
         let note = status.kind == .redirection ? "; redirects are not followed" : ""
         throw MetadataError(
             "\(place) answered \(status)\(note)",
-            isTransient: status.kind != .redirection,
-            isNotMetadata: status.kind == .redirection
+            status.kind == .redirection ? .notMetadata : .transient
         )
     }
 
     private func unreachable(_ request: Request, _ error: any Error) -> MetadataError {
         MetadataError(
             "\(request.origin)\(request.target) cannot be read (\(NetworkError.words(of: error)))",
-            isTransient: true
+            .transient
         )
     }
 }

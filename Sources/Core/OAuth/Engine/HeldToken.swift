@@ -14,14 +14,14 @@ struct HeldToken {
     ///   - token: the token.
     ///   - windows: when it is renewed.
     ///   - provenance: where it comes from.
-    ///   - mayPredateRefusal: whether it was not requested because of a refusal here.
+    ///   - occasion: the occasion of its request.
     init?(
         _ token: Token,
         windows: TokenWindows?,
         _ provenance: TokenStanding.Provenance,
-        mayPredateRefusal: Bool
+        _ occasion: Token.Occasion
     ) {
-        guard let credential = Credential(token, mayPredateRefusal: mayPredateRefusal) else {
+        guard let credential = Credential(token, occasion) else {
             return nil
         }
         self.token = token
@@ -111,7 +111,7 @@ extension HeldToken {
         if reason == .early, let windows, windows.stale.isReached(at: now) { return nil }
         // An unknown outcome is resolved soon: the server's grace period runs.
         if record.intent != nil { windows?.advance(to: now) }
-        self.init(token, windows: windows, .adopted, mayPredateRefusal: true)
+        self.init(token, windows: windows, .adopted, .other)
     }
 }
 
@@ -180,9 +180,8 @@ struct IssuedToken {
             refreshBefore: configuration.refreshBefore,
             jitter: jitter
         )
-        let isForRefusal = reason == .unauthorized
-        let issued = HeldToken(token, windows: windows, .issued, mayPredateRefusal: !isForRefusal)
-        guard let issued else { return nil }
+        let occasion: Token.Occasion = reason == .unauthorized ? .refusal : .other
+        guard let issued = HeldToken(token, windows: windows, .issued, occasion) else { return nil }
         self.issued = issued
     }
 

@@ -23,6 +23,14 @@ struct Token: Sendable {
     /// Proves possession of the key that it is bound to; `nil` for a bearer token.
     let proof: ProofOfPossession?
 
+    /// The occasions on which a token is requested.
+    enum Occasion {
+        /// A refusal here.
+        case refusal
+        /// Another one: the token may have been issued before a refusal.
+        case other
+    }
+
     /// The value of the `Authorization` field (RFC 9110 §11.6.2).
     var fieldValue: String { "\(scheme) \(value.reveal())" }
 }
@@ -126,14 +134,14 @@ extension Credential {
     ///
     /// - Parameters:
     ///   - token: the token.
-    ///   - mayPredateRefusal: whether it was not requested because of a refusal.
-    init?(_ token: Token, mayPredateRefusal: Bool) {
+    ///   - occasion: the occasion of its request.
+    init?(_ token: Token, _ occasion: Token.Occasion) {
         self.init(
             accessToken: Secret(token.fieldValue),
             generation: token.generation,
             issuedAt: token.issuedAt.steady,
             isForOneUse: token.isForOneUse,
-            mayPredateRefusal: mayPredateRefusal,
+            mayPredateRefusal: occasion == .other,
             proof: token.proof.map { BoundToken(token: token.value, proof: $0) }
         )
     }

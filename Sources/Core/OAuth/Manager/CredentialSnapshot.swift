@@ -30,8 +30,8 @@ final class CredentialSnapshot: Sendable {
 
     private let content: Mutex<Content>
 
-    init(isSignedIn: Bool) {
-        content = Mutex(Content(isSignedIn: isSignedIn))
+    init(_ first: Content) {
+        content = Mutex(first)
     }
 
     func publish(_ next: Content) {

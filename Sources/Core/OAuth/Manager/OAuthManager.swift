@@ -86,7 +86,9 @@ public actor OAuthManager: Authorizing {
             configuration: configuration,
             clock: clock
         )
-        snapshot = CredentialSnapshot(isSignedIn: configuration.grant.isSelfSufficient)
+        snapshot = CredentialSnapshot(
+            .init(isSignedIn: configuration.grant.isSelfSufficient)
+        )
         engine = TokenEngine(configuration)
     }
 

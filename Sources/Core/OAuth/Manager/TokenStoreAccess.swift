@@ -31,7 +31,7 @@ struct TokenStoreAccess: Sendable {
             if manager.engine.record == nil { throw error }
             return
         }
-        if found == nil, lock?.isNew == true, manager.engine.record != nil {
+        if found == nil, lock?.storeAge == .new, manager.engine.record != nil {
             manager.onEvent(.storeFailed(detail: Self.vanished))
             return keepMemory(of: manager)
         }

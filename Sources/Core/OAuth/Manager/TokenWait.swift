@@ -72,7 +72,7 @@ struct TokenWait {
         let triage = ChallengeTriage.judge(
             rejection.headers,
             content: rejection.content,
-            isBound: manager.configuration.proof != nil
+            of: manager.configuration.proof == nil ? .bearer : .bound
         )
         switch triage {
         case .passThrough(let reason):

@@ -21,7 +21,7 @@ public actor MetadataDirectory {
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
     private let serverClock: ServerClock?
-    private let allowsInsecure: Bool
+    private let plainHTTP: ServerEndpoint.PlainHTTP
     private let standing: IssuerStanding
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
@@ -36,13 +36,13 @@ public actor MetadataDirectory {
     ///   - transport: must not be one that injects tokens.
     ///   - clock: measures the age of the metadata.
     ///   - serverClock: learns the server's time of day.
-    ///   - allowsInsecure: whether `http` URLs are accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     public init(
         issuer: String,
         transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
         serverClock: ServerClock? = nil,
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.init(
             .configured,
@@ -50,7 +50,7 @@ public actor MetadataDirectory {
             transport: transport,
             clock: clock,
             serverClock: serverClock,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 
@@ -61,13 +61,13 @@ public actor MetadataDirectory {
         transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
         serverClock: ServerClock? = nil,
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.issuer = issuer
         self.serverClock = serverClock
         self.transport = transport
         self.clock = clock
-        self.allowsInsecure = allowsInsecure
+        self.plainHTTP = plainHTTP
         self.standing = standing
     }
 
@@ -124,7 +124,7 @@ public actor MetadataDirectory {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
         }
-        guard base.isPrivate || allowsInsecure else {
+        guard base.isAcceptable(plainHTTP) else {
             throw MetadataError("the issuer \(issuer) is not https")
         }
         let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
@@ -140,11 +140,11 @@ public actor MetadataDirectory {
                     return try ServerMetadata(
                         body,
                         from: issuer,
-                        allowsInsecure: allowsInsecure,
+                        plainHTTP: plainHTTP,
                         standing: standing
                     )
                 } catch {
-                    guard error.isNotMetadata else { throw error }
+                    guard error.kind == .notMetadata else { throw error }
                     fault = fault ?? error
                 }
             } else if status.kind == .clientError, status != 429, status != 408 {
@@ -152,7 +152,7 @@ public actor MetadataDirectory {
             } else {
                 let error = MetadataError(
                     "could not fetch metadata for \(issuer): \(base.origin) answered \(status)",
-                    isTransient: status.kind != .redirection
+                    status.kind == .redirection ? .lasting : .transient
                 )
                 // Another place may have the document; if none does, this one may have it later.
                 fault = error.isTransient ? error : fault ?? error
@@ -183,7 +183,7 @@ public actor MetadataDirectory {
         } catch {
             throw MetadataError(
                 "could not fetch metadata for \(issuer) (\(NetworkError.words(of: error)))",
-                isTransient: true
+                .transient
             )
         }
     }

@@ -55,10 +55,10 @@ public struct FileTokenStore: TokenStoring {
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
-        let isNew = !hasLockFile
+        let age: TokenStoreLock.StoreAge = hasLockFile ? .existing : .new
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
-                return TokenStoreLock(isNew: isNew) {
+                return TokenStoreLock(storeAge: age) {
                     // Closing the file, with the last reference, releases the lock in any case.
                     do { try lock.release() } catch {}
                 }

@@ -116,24 +116,31 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// The lock of a family; held until `release()` or until the last reference is gone.
 public final class TokenStoreLock: Sendable {
-    /// Whether the store was made for it: what was there before, if anything, was removed as a whole,
-    /// which is no sign-out.
-    public let isNew: Bool
+    /// The age of a store when its lock was taken.
+    public enum StoreAge: Sendable {
+        case existing
+        /// The store was made for the lock: an earlier one, if any, was removed as a whole, which is no
+        /// sign-out.
+        case new
+    }
+
+    /// The age of the store.
+    public let storeAge: StoreAge
     private let holds: @Sendable () -> Bool
     private let onRelease: @Sendable () -> Void
 
     /// Makes a lock.
     ///
     /// - Parameters:
-    ///   - isNew: whether the store was made for it.
+    ///   - storeAge: the age of the store.
     ///   - holds: whether it is still held; `false` once a lease may have ended.
     ///   - onRelease: releases it; may be called twice.
     public init(
-        isNew: Bool = false,
+        storeAge: StoreAge = .existing,
         holds: @escaping @Sendable () -> Bool = { true },
         onRelease: @escaping @Sendable () -> Void
     ) {
-        self.isNew = isNew
+        self.storeAge = storeAge
         self.holds = holds
         self.onRelease = onRelease
     }

@@ -135,7 +135,7 @@ struct OAuthAssembly: Sendable {
                 issuer: $0,
                 transport: transport,
                 serverClock: direct.serverClock,
-                allowsInsecure: credential.allowInsecure
+                plainHTTP: credential.allowInsecure ? .accepted : .refused
             )
         }
         var service: any OAuthService = direct
