@@ -4,7 +4,7 @@ import Testing
 @testable import OAuth
 
 /// Challenges on their way to an app that must not sign in by itself.
-@Suite struct ResourceMetadataRemovals {
+@Suite struct ResourceMetadataRemovalTests {
     @Test(arguments: [
         (#"Bearer resource_metadata="https://m/x""#, "Bearer"),
         (#"Bearer resource_metadata="https://m/x", scope="a b""#, #"Bearer scope="a b""#),

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A client's secret that is replaced while the program runs.
-@Suite struct RotatingSecrets {
+@Suite struct RotatingSecretTests {
     private let server = ScriptedServer()
     private let place = Place()
 

@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth
 
 /// Registering a client with a server that has never heard of it.
-@Suite struct ClientRegistrations {
+@Suite struct ClientRegistrationTests {
     private let server = ScriptedServer()
     private let redirect = "http://127.0.0.1:4711/callback"
 

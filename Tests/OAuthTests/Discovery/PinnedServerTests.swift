@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth
 
 /// The server that a user trusted, stored with the tokens.
-@Suite struct PinnedServers {
+@Suite struct PinnedServerTests {
     private static let server = PinnedServer(
         issuer: "https://a.example.com/",
         resource: "https://mcp.example.com/mcp",

@@ -4,7 +4,7 @@ import Testing
 @testable import OAuth
 
 /// What a protected resource may say about itself.
-@Suite struct ProtectedResources {
+@Suite struct ProtectedResourceTests {
     private let place: ServerEndpoint = "https://mcp.example.com/.well-known/x"
 
     private func read(

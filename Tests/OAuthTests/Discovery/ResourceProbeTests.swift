@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Asking a resource what protects it.
-@Suite struct ResourceProbes {
+@Suite struct ResourceProbeTests {
     private let server = ScriptedServer()
     private let upstream: ServerEndpoint = "https://mcp.example.com/mcp"
     private let inserted = "/.well-known/oauth-protected-resource/mcp"

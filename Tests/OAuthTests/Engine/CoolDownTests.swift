@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Renewals that do not help: an API that refuses requests for a reason that no token cures, without saying so.
-@Suite struct UselessRenewalTests {
+@Suite struct CoolDownTests {
     private let harness = OAuthHarness()
 
     init() {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OAuth
 
-@Suite struct OAuthFailures {
+@Suite struct RenewalBackoffTests {
     @Test func `a failing token endpoint stays invisible while the token lives`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
@@ -347,6 +347,18 @@ import Testing
         #expect(harness.manager.currentCredential() == nil)
         #expect(try await harness.store.load() == nil)
         #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `the server's own words reach the person who asks`() async throws {
+        let harness = OAuthHarness()
+        harness.server.script(
+            .respond(401, #"{"error":"invalid_client","error_description":"no such app"}"#, [:])
+        )
+        let error = await harness.failure()
+        #expect(error?.detail.contains("invalid_client: no such app") == true)
+        let failure = try #require(await harness.manager.status().lastFailure)
+        #expect(failure.serverError == "invalid_client")
+        #expect(failure.kind == "configuration")
     }
 }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Too many renewals, many in a row, and credentials that come and go.
-@Suite struct OAuthExcess {
+@Suite struct RenewalExcessGuardTests {
     @Test func `the guard can be switched off`() async throws {
         let harness = OAuthHarness { $0.excessGuard = nil }
         _ = try await harness.token()

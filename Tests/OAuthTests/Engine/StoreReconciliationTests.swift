@@ -5,7 +5,7 @@ import Testing
 
 /// Whose tokens count where a manager could not write its own: each way in which the store may have
 /// changed meanwhile.
-@Suite struct OAuthPrecedences {
+@Suite struct StoreReconciliationTests {
     enum Change: Sendable {
         case nothing
         case notes

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct OAuthLifetimes {
+@Suite struct TokenLifetimeTests {
     @Test func `a token is asked for once and then used`() async throws {
         let harness = OAuthHarness()
         #expect(harness.manager.currentCredential() == nil)
@@ -215,90 +215,35 @@ import Testing
         #expect(await eventually { harness.requests == 2 })
     }
 
-    @Test func `a caller that gives up leaves the renewal alone`() async throws {
-        let harness = OAuthHarness()
-        harness.server.gate.close()
-        let caller = Task { try await harness.token() }
-        #expect(await eventually { await harness.manager.status().waiters == 1 })
-        caller.cancel()
-        await #expect(throws: NetworkError.self) { try await caller.value }
-        harness.server.gate.open()
-        #expect(await eventually { harness.manager.currentCredential() != nil })
-        #expect(harness.requests == 1)
-    }
-
-    @Test func `waiting ends at the exchange's own deadline`() async throws {
-        let harness = OAuthHarness()
-        harness.server.gate.close()
-        let deadline = harness.clock.now + .seconds(2)
-        let caller = Task { try await harness.manager.credential(until: deadline) }
-        #expect(await eventually { await harness.manager.status().waiters == 1 })
-        harness.clock.advance(by: .seconds(3))
-        let error = await #expect(throws: NetworkError.self) { try await caller.value }
-        #expect(error?.kind == .httpResponseTimeout)
-        #expect(error?.retryAfter == nil)
-        harness.server.gate.open()
-    }
-
-    @Test func `a replay waits no longer than its exchange may take`() async throws {
+    @Test func `a machine that slept past the end of a token does not send it`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
-        harness.server.gate.close()
-        let deadline = harness.clock.now + .seconds(2)
-        let verdict = Task { await harness.reject(1, until: deadline) }
-        #expect(await eventually { await harness.manager.status().waiters == 1 })
-        harness.clock.advance(by: .seconds(2))
-        #expect(await eventually { await harness.manager.status().waiters == 0 })
-        harness.server.gate.open()
-        #expect(await verdict.value == .passThrough(.waitTimeout))
+        // No timer of ours has to fire for that: the deadline is compared when the token is read.
+        harness.clock.setWall(by: .seconds(8 * 3600))
+        #expect(harness.manager.currentCredential() == nil)
+        #expect(try await harness.token() == "Bearer access-2")
     }
 
-    @Test func `waiting ends at the manager's own limit, before a later deadline`() async throws {
-        let harness = OAuthHarness { $0.waitTimeout = .seconds(5) }
-        harness.server.gate.close()
-        let deadline = harness.clock.now + .seconds(60)
-        let caller = Task { try await harness.manager.credential(until: deadline) }
-        #expect(await eventually { await harness.manager.status().waiters == 1 })
-        harness.clock.advance(by: .seconds(6))
-        let error = await #expect(throws: NetworkError.self) { try await caller.value }
-        #expect(error?.kind == .credentialUnavailable)
-        #expect(error?.retryAfter == 1)
-        harness.server.gate.open()
-    }
-
-    @Test func `one waiter too many is turned away at once`() async throws {
-        let harness = OAuthHarness { $0.waiterLimit = 2 }
-        harness.server.gate.close()
-        let callers = (0..<2).map { _ in Task { try await harness.token() } }
-        #expect(await eventually { await harness.manager.status().waiters == 2 })
-        let error = await harness.failure()
-        #expect(error?.kind == .credentialUnavailable)
-        #expect(error?.retryAfter == 1)
-        harness.server.gate.open()
-        for caller in callers { #expect(try await caller.value == "Bearer access-1") }
-    }
-
-    @Test func `a token endpoint that never answers frees its slot`() async throws {
-        let harness = OAuthHarness()
-        harness.server.gate.close()
-        let caller = Task { try await harness.token() }
-        #expect(await eventually { harness.server.gate.waiting == 1 })
-        // The request's own limit, and the watchdog's: the lock's 32 s, three requests of 10 s and a little
-        // more, of which the last 15 s are awake.
-        #expect(
-            await eventually {
-                Set(harness.clock.slept).isSuperset(of: [.seconds(15), .seconds(52)])
+    @Test func `processes that started together do not renew together`() async throws {
+        func staleAfter(_ jitter: Double) async throws -> Int {
+            let clock = ManualClock()
+            let server = AuthorizationServerModel(clock: clock)
+            let manager = OAuthManager(
+                service: TokenEndpointClient(transport: server, clock: clock),
+                tokenStore: MemoryTokenStore(),
+                configuration: OAuthHarness.configuration(.clientCredentials),
+                clock: clock,
+                jitter: { jitter }
+            )
+            _ = try await manager.credential(until: nil)
+            var seconds = 0
+            while await manager.status().state == .fresh {
+                clock.advance(by: .seconds(1))
+                seconds += 1
             }
-        )
-        harness.clock.advance(by: .seconds(52))
-        #expect(await eventually { harness.clock.slept.count { $0 == .seconds(15) } == 2 })
-        harness.clock.advance(by: .seconds(15))
-        await #expect(throws: NetworkError.self) { try await caller.value }
-        #expect(await eventually { await harness.manager.status().state == .failed })
-        harness.server.gate.open()
-        harness.clock.advance(by: .seconds(60))
-        #expect(try await harness.token().hasPrefix("Bearer access-"))
-        // Once, though the request that was given up ended as well.
-        #expect(harness.events.count { if case .failed = $0 { true } else { false } } == 1)
+            return seconds
+        }
+        #expect(try await staleAfter(0) == 3300)
+        #expect(try await staleAfter(1) == 3330)
     }
 }

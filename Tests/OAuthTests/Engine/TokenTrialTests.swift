@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth
 
 /// A storm of 401s, and the new token that ends it or does not.
-@Suite struct OAuthProbes {
+@Suite struct TokenTrialTests {
     /// Refuses the first token for 32 requests that are in flight together.
     private func storm(
         _ harness: OAuthHarness,

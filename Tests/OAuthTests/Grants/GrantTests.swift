@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Grants and client authentication beyond secrets and refresh tokens.
-@Suite struct Grants {
+@Suite struct GrantTests {
     private let server = ScriptedServer()
     private let clock = ManualClock()
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Tokens that follow a refused one without having been requested for it: whoever revoked the one before may
 /// have revoked them as well.
-@Suite struct RefusedSuccessorTests {
+@Suite struct AdoptedTokenTests {
     private let first = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
     private let second: OAuthHarness
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What every request pays for its token.
-@Suite struct CurrentTokens {
+@Suite struct CredentialSnapshotTests {
     @Test func `a request with a live token passes both interceptors without suspending`()
         async throws
     {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A store that holds the tokens of another client, as after a slip in the configuration.
-@Suite struct OAuthForeignRecords {
+@Suite struct ForeignRecordTests {
     private func harness(
         _ store: any TokenStoring,
         client: String = "client",

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Forgetting, while there is traffic and others use the store.
-@Suite struct OAuthForgetting {
+@Suite struct ForgetTests {
     private func signedIn(_ store: WatchedStore) async throws -> OAuthHarness {
         let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
         try await harness.manager.signIn(with: .refreshToken(Secret("initial")))

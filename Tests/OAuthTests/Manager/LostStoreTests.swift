@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A medium that fails, or loses what is on it, is not a user who signs out.
-@Suite struct LostStores {
+@Suite struct LostStoreTests {
     private func harness(_ store: any TokenStoring) -> OAuthHarness {
         OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store) {
             $0.lostResponse = .wait

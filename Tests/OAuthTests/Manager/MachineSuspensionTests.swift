@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Machines that are suspended while a token request is under way.
-@Suite struct OAuthSuspensions {
+@Suite struct MachineSuspensionTests {
     @Test func `an answer that comes when the machine goes on is taken`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.gate.close()

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct OAuthRotations {
+@Suite struct RefreshTokenRotationTests {
     private func harness(
         grace: Duration = .zero,
         store: (any TokenStoring)? = nil,

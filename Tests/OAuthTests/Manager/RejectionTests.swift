@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct OAuthReplays {
+@Suite struct RejectionTests {
     @Test func `a refused token is renewed and the request sent again`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.send()

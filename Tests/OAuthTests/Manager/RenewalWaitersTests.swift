@@ -5,7 +5,7 @@ import Testing
 
 /// What the authors of Alamofire's authentication interceptor found worth a test each, before sending
 /// (a request wants a token) and after a 401 (a request was refused).
-@Suite struct OAuthAcceptance {
+@Suite struct RenewalWaitersTests {
     private let error503 = AuthorizationServerModel.Mishap.respond(503, "", [:])
 
     private func refresh(_ store: MemoryTokenStore? = nil) -> OAuthHarness {

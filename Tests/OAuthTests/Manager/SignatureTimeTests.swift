@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Assertions carry the server's time of day, and are signed again where the server rejects their time.
-@Suite struct SignedTimes {
+@Suite struct SignatureTimeTests {
     private func headers(_ date: String) throws -> HTTPHeaders {
         var headers: HTTPHeaders = [:]
         headers.append(try #require(HTTPField(.date, date)))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What `isSignedIn` says, and when.
-@Suite struct OAuthSignedIn {
+@Suite struct SignedInTests {
     private func harness(_ initial: String?, _ store: any TokenStoring) -> OAuthHarness {
         OAuthHarness(grant: .refreshToken(initial: initial.map { Secret($0) }), store: store)
     }

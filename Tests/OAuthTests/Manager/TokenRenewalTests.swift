@@ -4,8 +4,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Requests that are signed again, and a store whose lock another process holds.
-@Suite struct SignedAgainTests {
+/// Renewals without a lock, signed again, or ended by a dead refresh token.
+@Suite struct TokenRenewalTests {
     @Test(arguments: [
         OAuthConfiguration.Grant.clientCredentials, .refreshToken(initial: Secret("initial")),
     ])
@@ -57,5 +57,40 @@ import Testing
         _ = await harness.failure()
         #expect(harness.requests == 2)
         #expect(try await harness.store.load()?.intent == nil)
+    }
+
+    @Test func `a dead refresh token is kept, with the reason`() async throws {
+        let store = MemoryTokenStore()
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store)
+        harness.server.revokeAll()
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        let quarantine = try #require(store.record?.quarantine)
+        #expect(quarantine.reason.contains("invalid_grant"))
+        #expect(quarantine.reason.contains("sign in again"))
+        // After a restart it is not presented again either.
+        let restarted = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: harness.clock,
+            server: harness.server,
+            store: store
+        )
+        #expect(await restarted.failure()?.kind == .reauthorizationRequired)
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `a refresh sends audience, resources and parameters again`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial"))) {
+            $0.audience = "api"
+            $0.resources = ["urn:a"]
+            $0.parameters = [FormParameter("tenant", "x")]
+        }
+        _ = try await harness.token()
+        _ = await harness.reject(1)
+        for request in harness.server.requests {
+            #expect(request.form["audience"] == "api")
+            #expect(request.form["resource"] == "urn:a")
+            #expect(request.form["tenant"] == "x")
+        }
+        #expect(harness.requests == 2)
     }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Managers, and the store that they share with others.
-@Suite struct OAuthStores {
+@Suite struct TokenStoreAccessTests {
     private func harness(
         store: (any TokenStoring)? = nil,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
@@ -241,5 +241,25 @@ import Testing
         )
         _ = try await second.token()
         #expect(first.server.requests.last?.form["refresh_token"] == "operator")
+    }
+
+    @Test func `two channels with one login each get a token of their own audience`() async throws {
+        let clock = ManualClock()
+        let server = AuthorizationServerModel(clock: clock)
+        let store = MemoryTokenStore()
+        func harness(_ audience: String) -> OAuthHarness {
+            OAuthHarness(
+                grant: .refreshToken(initial: Secret("initial")),
+                clock: clock,
+                server: server,
+                store: store
+            ) { $0.audience = audience }
+        }
+        let (one, other) = (harness("one"), harness("other"))
+        async let first = one.token()
+        async let second = other.token()
+        #expect(try await first != second)
+        #expect(server.requests.count == 2)
+        #expect(!server.sawReuse)
     }
 }

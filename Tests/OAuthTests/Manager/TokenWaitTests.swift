@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A failed attempt behind which the next one comes soon.
-@Suite struct OAuthPatience {
+@Suite struct TokenWaitTests {
     private let error500 = AuthorizationServerModel.Mishap.respond(500, "", [:])
 
     private func harness() -> OAuthHarness {
@@ -79,5 +79,92 @@ import Testing
         #expect(await eventually { await harness.manager.status().waiters == 1 })
         try await harness.manager.forceRefresh()
         #expect(try await token.value == "Bearer access-1")
+    }
+
+    @Test func `a caller that gives up leaves the renewal alone`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let caller = Task { try await harness.token() }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        caller.cancel()
+        await #expect(throws: NetworkError.self) { try await caller.value }
+        harness.server.gate.open()
+        #expect(await eventually { harness.manager.currentCredential() != nil })
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `waiting ends at the exchange's own deadline`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(2)
+        let caller = Task { try await harness.manager.credential(until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(3))
+        let error = await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(error?.retryAfter == nil)
+        harness.server.gate.open()
+    }
+
+    @Test func `a replay waits no longer than its exchange may take`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(2)
+        let verdict = Task { await harness.reject(1, until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(2))
+        #expect(await eventually { await harness.manager.status().waiters == 0 })
+        harness.server.gate.open()
+        #expect(await verdict.value == .passThrough(.waitTimeout))
+    }
+
+    @Test func `waiting ends at the manager's own limit, before a later deadline`() async throws {
+        let harness = OAuthHarness { $0.waitTimeout = .seconds(5) }
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(60)
+        let caller = Task { try await harness.manager.credential(until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(6))
+        let error = await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter == 1)
+        harness.server.gate.open()
+    }
+
+    @Test func `one waiter too many is turned away at once`() async throws {
+        let harness = OAuthHarness { $0.waiterLimit = 2 }
+        harness.server.gate.close()
+        let callers = (0..<2).map { _ in Task { try await harness.token() } }
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        let error = await harness.failure()
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter == 1)
+        harness.server.gate.open()
+        for caller in callers { #expect(try await caller.value == "Bearer access-1") }
+    }
+
+    @Test func `a token endpoint that never answers frees its slot`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let caller = Task { try await harness.token() }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        // The request's own limit, and the watchdog's: the lock's 32 s, three requests of 10 s and a little
+        // more, of which the last 15 s are awake.
+        #expect(
+            await eventually {
+                Set(harness.clock.slept).isSuperset(of: [.seconds(15), .seconds(52)])
+            }
+        )
+        harness.clock.advance(by: .seconds(52))
+        #expect(await eventually { harness.clock.slept.count { $0 == .seconds(15) } == 2 })
+        harness.clock.advance(by: .seconds(15))
+        await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(await eventually { await harness.manager.status().state == .failed })
+        harness.server.gate.open()
+        harness.clock.advance(by: .seconds(60))
+        #expect(try await harness.token().hasPrefix("Bearer access-"))
+        // Once, though the request that was given up ended as well.
+        #expect(harness.events.count { if case .failed = $0 { true } else { false } } == 1)
     }
 }

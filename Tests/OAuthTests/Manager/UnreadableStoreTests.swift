@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Stores that cannot be read while a manager knows what was in them.
-@Suite struct OAuthUnreadableStores {
+@Suite struct UnreadableStoreTests {
     private let store = WatchedStore()
     private static let sealed = TokenStoreError.unreadable("it is sealed with another state_key")
     private static let broken = TokenStoreError.unavailable("read tokens.json: Input/output error")

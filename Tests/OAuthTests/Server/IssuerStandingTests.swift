@@ -5,7 +5,7 @@ import Testing
 @testable import OAuth
 
 /// What the metadata of a server may say that a resource has named.
-@Suite struct IssuerStandings {
+@Suite struct IssuerStandingTests {
     private let server = ScriptedServer()
 
     private func metadata(

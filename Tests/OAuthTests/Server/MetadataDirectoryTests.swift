@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What authorization servers publish about themselves.
-@Suite struct MetadataDirectories {
+@Suite struct MetadataDirectoryTests {
     private let server = ScriptedServer()
     private let clock = ManualClock()
     private let inFront = "/.well-known/oauth-authorization-server"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Where a server's metadata is looked for when one of the places has none to give.
-@Suite struct WellKnownPlaces {
+@Suite struct WellKnownPlaceTests {
     private let server = ScriptedServer()
     private let issuer = "https://login.example.com"
     private let first = "/.well-known/oauth-authorization-server"

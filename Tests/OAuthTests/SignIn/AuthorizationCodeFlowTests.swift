@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins through a browser.
-@Suite struct AuthorizationCodeFlows {
+@Suite struct AuthorizationCodeFlowTests {
     private let proof = ProofKey(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
 
     private func flow(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins on another device.
-@Suite struct DeviceFlows {
+@Suite struct DeviceFlowTests {
     private let server = ScriptedServer()
     private let clock = ManualClock(sleeping: .skipped)
     private let codes =

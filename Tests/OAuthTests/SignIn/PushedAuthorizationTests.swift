@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins whose request is pushed to the server before a browser opens the page (RFC 9126).
-@Suite struct PushedAuthorizations {
+@Suite struct PushedAuthorizationTests {
     private let transport = ScriptedServer()
     private let refused = #"{"error":"invalid_request","error_description":"no such redirect"}"#
 

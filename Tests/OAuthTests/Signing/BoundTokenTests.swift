@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tokens that are bound to a key (DPoP, RFC 9449), through the whole engine.
-@Suite struct BoundTokens {
+@Suite struct BoundTokenTests {
     @Test func `an unbound token of another service is not used`() async throws {
         struct Unbound: OAuthService {
             func tokens(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Nonces of an API that change while tokens, requests and uploads are under way (RFC 9449 §9).
-@Suite struct ProofNonces {
+@Suite struct ProofNonceTests {
     @Test func `a probe with a new token is repeated with the missing nonce`()
         async throws
     {

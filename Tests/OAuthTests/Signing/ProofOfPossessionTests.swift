@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Proofs of possession by themselves (RFC 9449 §4.2).
-@Suite struct ProofsOfPossession {
+@Suite struct ProofOfPossessionTests {
     private let origin = Origin(scheme: .https, host: "server.example.com")
 
     @Test(arguments: [

@@ -5,7 +5,7 @@ import Testing
 @testable import OAuth
 
 /// How a token file takes the place of another, step by step.
-@Suite struct FileReplacements {
+@Suite struct FileReplacementTests {
     private let directory: TokenDirectory
     private var path: String { "\(directory.path)/orders.json" }
 

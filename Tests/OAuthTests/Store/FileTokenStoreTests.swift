@@ -6,7 +6,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct FileTokenStores {
+@Suite struct FileTokenStoreTests {
     @Test func `a saved record is read back`() async throws {
         let directory = try TokenDirectory()
         let store = FileTokenStore(directory: directory.path, family: "orders")

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct MemoryTokenStores {
+@Suite struct MemoryTokenStoreTests {
     @Test func `waiting for the lock ends at the deadline, and the next in line gets it`()
         async throws
     {

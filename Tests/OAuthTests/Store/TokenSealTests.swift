@@ -4,7 +4,7 @@ import OAuth
 import Testing
 
 /// Token files at rest.
-@Suite struct TokenSeals {
+@Suite struct TokenSealTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private static let other = Secret("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private static let content = Array(#"{"refresh_token":"canary-77"}"#.utf8)

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite struct TokenRequests {
+@Suite struct TokenRequestTests {
     private func ask(
         _ answer: Response,
         grant: TokenGrant = .clientCredentials(scopes: ["a", "b c"]),
