@@ -2,17 +2,17 @@ import NetproxyHTTPMessage
 import NetworkCore
 import OAuth
 
-/// Why etcd could not be used.
+/// The reason why etcd could not be used.
 package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds, as metrics and logs name them.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// No answer came in time: a slow disk, a partition, or too few members for a decision.
+        /// No response arrived in time: a slow disk, a partition, or too few members for a decision.
         case slow
         /// No member accepts connections.
         case unreachable
         /// A certificate was refused, by us or by etcd.
         case tls
-        /// The members have no leader, or too few of them are there.
+        /// The members have no leader, or too few are available.
         case noLeader = "no_leader"
         /// The database has reached its quota: etcd takes no writes.
         case full
@@ -20,15 +20,15 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
         case denied
         /// A lease has ended.
         case leaseLost = "lease_lost"
-        /// What is stored was not written by netproxy, or was sealed with another key.
+        /// The stored bytes were not written by netproxy, or were sealed with another key.
         case foreign
-        /// Anything else that was answered.
+        /// Any other response.
         case unexpected
     }
 
-    /// What kind of fault it is.
+    /// The kind of the fault.
     package var kind: Kind
-    /// One clause that says what is wrong, without secrets.
+    /// The fault as one clause, without secrets.
     package var detail: String
 
     /// Describes a fault.
@@ -85,7 +85,7 @@ extension EtcdFault {
     ///
     /// - Parameters:
     ///   - code: gRPC's status code.
-    ///   - message: etcd's own words.
+    ///   - message: etcd's message.
     ///   - origin: the member.
     init(code: Int, message: String, from origin: Origin) {
         let words = ServerWords.clean(message, secrets: []) ?? "code \(code)"
@@ -117,7 +117,7 @@ extension EtcdFault {
         }
     }
 
-    /// Whether a token of a login has to be asked for again.
+    /// Whether a new login is needed.
     var needsLogin: Bool {
         kind == .denied
             && ["auth token", "user name is empty", "auth store is old"].contains {

@@ -1,7 +1,7 @@
 import NetworkCore
 package import OAuth
 
-/// Where credentials come from.
+/// A source of credentials.
 package protocol AWSCredentialSource: Sendable {
     /// Gets credentials once; a failure is not retried.
     ///
@@ -16,7 +16,7 @@ package protocol AWSCredentialSource: Sendable {
     ) async throws(TokenFailure) -> IssuedCredentials
 }
 
-/// Credentials that a closure gets: keys that are configured, or what a program prints.
+/// Credentials from a closure: configured keys, or the output of a program.
 package struct ProvidedCredentials: AWSCredentialSource {
     private let provide:
         @Sendable (OAuthEvent.Reason) async throws(TokenFailure) -> IssuedCredentials
@@ -55,10 +55,10 @@ struct AWSTokens: OAuthService {
 package struct IssuedCredentials: Sendable {
     /// The credentials.
     package var credentials: AWSCredentials
-    /// How long they are valid from now on; `nil` for those that do not expire.
+    /// The rest of their lifetime; `nil` if they do not expire.
     package var lifetime: Duration?
 
-    /// Describes what a source has issued.
+    /// Describes issued credentials.
     package init(_ credentials: AWSCredentials, lifetime: Duration? = nil) {
         (self.credentials, self.lifetime) = (credentials, lifetime)
     }

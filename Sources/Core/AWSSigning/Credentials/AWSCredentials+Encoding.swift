@@ -9,7 +9,7 @@ extension AWSCredentials {
         var SessionToken: String?
     }
 
-    /// The credentials as one text, such as the token engine keeps: what a `credential_process` prints.
+    /// The credentials as one text for the token engine, in the format of a `credential_process`.
     package var encoded: Secret {
         let document = Document(
             AccessKeyId: accessKeyID,
@@ -26,14 +26,14 @@ extension AWSCredentials {
         }
     }
 
-    /// Makes an authorizer that holds that text, for an `AWSAuthorizer` of keys that are configured.
+    /// Returns an authorizer for the encoded credentials, for `AWSAuthorizer` with configured keys.
     ///
     /// - Throws: never: the parts are visible ASCII, which is fit for a field.
     package func held() throws(NetworkError) -> StaticAuthorizer {
         try StaticAuthorizer.header(.authorization, encoded)
     }
 
-    /// Reads that text again; `nil` for any other.
+    /// Reads encoded credentials; `nil` for any other text.
     package init?(encoded: Secret) {
         guard
             let document = try? CredentialDocument(

@@ -1,12 +1,12 @@
 package import NetworkCore
 
-/// Credentials of AWS: a key and its secret, with the session token of those that expire.
+/// Credentials of AWS: a key and its secret, with a session token if they expire.
 package struct AWSCredentials: Sendable, Equatable {
     /// The public half of the pair.
     package let accessKeyID: String
     /// The secret half, which is never sent.
     package let secretAccessKey: Secret
-    /// What goes with credentials that are valid for a time.
+    /// The session token of credentials that expire.
     package let sessionToken: Secret?
 
     /// Makes credentials; `nil` unless each part is visible ASCII.
@@ -22,6 +22,6 @@ package struct AWSCredentials: Sendable, Equatable {
         self.sessionToken = sessionToken
     }
 
-    /// What must not be shown of them.
+    /// The secret parts.
     package var secrets: [Secret] { [secretAccessKey] + (sessionToken.map { [$0] } ?? []) }
 }

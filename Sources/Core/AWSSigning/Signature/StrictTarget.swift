@@ -1,13 +1,13 @@
 import NetworkCore
 
-/// A request target as it is sent and as it is signed.
+/// The form of a request target that is sent and signed.
 ///
-/// A server computes the signature from what it decodes, so both must agree on one spelling: unreserved
-/// bytes stand for themselves, and every other byte is `%XX` in upper case. A target in that form is sent
-/// byte for byte; of another one the query is respelled, and for S3 the path. Parameters that carried the
-/// signature of a presigned URL are left out.
+/// A server computes the signature from the decoded target, so both sides must agree on one spelling:
+/// unreserved bytes stand for themselves, and every other byte is `%XX` in upper case. A target in that
+/// form is sent byte for byte; of another one the query is respelled, and for S3 the path. Parameters
+/// that carried the signature of a presigned URL are left out.
 package struct StrictTarget {
-    /// What is sent.
+    /// The target to send.
     package let text: String
     /// The path in the canonical request.
     package let canonicalPath: String
@@ -52,7 +52,7 @@ package struct StrictTarget {
 
     private struct Parameter {
         let name: String
-        /// `nil` where there is no `=`.
+        /// `nil` without `=`.
         let value: String?
 
         var text: String { value.map { "\(name)=\($0)" } ?? name }
@@ -65,7 +65,8 @@ package struct StrictTarget {
         "x-amz-signedheaders",
     ]
     private static let signs: Set<String> = ["x-amz-algorithm", "x-amz-signature"]
-    /// Those of a URL that was presigned in the older way; the two of `olderSignature` together tell it.
+    /// The parameters of a URL presigned in the older way, which has both parameters of
+    /// `olderSignature`.
     private static let olderNames = olderSignature.union(["expires", "x-amz-security-token"])
     private static let olderSignature: Set<String> = ["awsaccesskeyid", "signature"]
 

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import NetworkCore
 
-/// What a 401 says about the token that the request carried.
+/// The meaning of a 401 for the token in the request.
 ///
-/// The scheme of a challenge does not count: APIs answer an expired token with `Basic`, `OAuth`, `Token`
-/// or any other scheme, and with no or a malformed challenge. The first row that matches decides:
+/// The scheme of a challenge does not count: APIs refuse an expired token with `Basic`, `OAuth`,
+/// `Token` or any other scheme, and with no or a malformed challenge. The first row that matches
+/// decides:
 ///
 /// | some challenge, or else the content, names | |
 /// |---|---|
@@ -36,7 +37,7 @@ enum ChallengeTriage: Equatable {
     ///
     /// - Parameters:
     ///   - headers: the fields of the response.
-    ///   - content: the beginning of its content, where it is known.
+    ///   - content: the beginning of its content, if known.
     ///   - kind: the kind of the token.
     /// - Returns: the judgement, by the table above.
     static func judge(
@@ -70,8 +71,8 @@ enum ChallengeTriage: Equatable {
         var error: String
     }
 
-    /// Judges the content: only the two words that are said of tokens alone count, since no RFC defines
-    /// an `error` there.
+    /// Judges the content: only the two words that concern tokens alone count, since no RFC defines an
+    /// `error` there.
     private static func judge(_ content: ByteSlice) -> ChallengeTriage {
         do {
             return switch try JSONDecoder().decode(Document.self, from: Data(content.array)).error {

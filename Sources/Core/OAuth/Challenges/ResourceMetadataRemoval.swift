@@ -34,7 +34,7 @@ package struct ResourceMetadataRemoval {
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Where the parameter is looked for.
+    /// The part of a line to search for the parameter.
     private enum Reach {
         case outsideStrings
         /// Also within quotes, which may be unbalanced.
@@ -68,7 +68,7 @@ package struct ResourceMetadataRemoval {
             return
         }
         let next = skippingSeparators(from: end)
-        // The first one: what follows takes its place, unless that is another challenge.
+        // The first parameter: the next one takes its place, unless another challenge follows.
         if next < bytes.count, next > end, kept == 0 || isParameter(at: next) {
             position = next
         } else {

@@ -6,7 +6,7 @@ public struct OAuthConfiguration: Sendable {
     /// `allowsInsecure`.
     public typealias TokenEndpoint = ServerEndpoint
 
-    /// How the client authenticates (RFC 6749 §2.3.1).
+    /// The client's authentication (RFC 6749 §2.3.1).
     ///
     /// Explicit, never probed: a wrong guess could spend the refresh token.
     public enum ClientAuthentication: String, Sendable {
@@ -24,14 +24,14 @@ public struct OAuthConfiguration: Sendable {
         case none
     }
 
-    /// What is presented to the token endpoint.
+    /// The grant presented to the token endpoint.
     public enum Grant: Sendable {
         /// The client's own credentials (RFC 6749 §4.4).
         case clientCredentials
         /// A refresh token (RFC 6749 §6): the stored one, else `initial`; without either the user must
         /// sign in. A changed `initial` replaces the stored tokens.
         case refreshToken(initial: Secret?)
-        /// A grant that is made for each token request.
+        /// A grant made for each token request.
         case provided(any GrantProviding)
 
         /// Whether it needs neither a sign-in nor stored tokens.
@@ -40,7 +40,7 @@ public struct OAuthConfiguration: Sendable {
         }
     }
 
-    /// Which token of an answer requests carry.
+    /// The token of a response that requests carry.
     public enum TokenUse: String, Sendable {
         /// The access token.
         case accessToken = "access_token"
@@ -48,7 +48,7 @@ public struct OAuthConfiguration: Sendable {
         case idToken = "id_token"
     }
 
-    /// What an `expires_in` of zero or less means, on which servers disagree.
+    /// The meaning of an `expires_in` of zero or less, on which servers disagree.
     public enum ZeroLifetime: Sendable {
         /// The token serves the requests that waited for it and is not reused.
         case useOnce
@@ -56,20 +56,20 @@ public struct OAuthConfiguration: Sendable {
         case unknown
     }
 
-    /// What to do when a refresh token was presented and no usable response came: it may be spent.
+    /// The reaction to a presented refresh token without a usable response: it may be spent.
     public enum LostResponse: Sendable {
-        /// Present it again at once, within this time after it was first sent. Many servers answer a
-        /// repetition within 10 to 60 s with the same tokens.
+        /// Present it again at once, within this time after it was first sent. Many servers return the
+        /// same tokens for a repetition within 10 to 60 s.
         case repeatWithin(Duration)
         /// Wait for the next attempt after the back-off.
         case wait
     }
 
-    /// The limit on renewals within a window, so that an upstream that answers every token with 401 does
-    /// not flood the token endpoint.
+    /// The limit on renewals within a window, so that an upstream that refuses every token does not
+    /// flood the token endpoint.
     ///
-    /// For tokens that the upstream accepted before it refused them, which were revoked, the limit is
-    /// six times as high.
+    /// For revoked tokens, which the upstream accepted before it refused them, the limit is six times
+    /// as high.
     public struct ExcessGuard: Sendable {
         /// The largest number of token requests.
         public var count: Int
@@ -83,7 +83,7 @@ public struct OAuthConfiguration: Sendable {
         }
     }
 
-    /// Where tokens are requested; the issuer, for a server whose metadata names the endpoint.
+    /// The token endpoint; the issuer, for a server whose metadata names the endpoint.
     ///
     /// `DiscoveringTokenClient` is the service that reads the metadata.
     public var tokenEndpoint: TokenEndpoint
@@ -93,12 +93,14 @@ public struct OAuthConfiguration: Sendable {
     public var clientID: String
     /// The client's secret, if it has one.
     public var clientSecret: Secret?
-    /// The client's secret where it can be read again after the server refused it; counts more than
-    /// `clientSecret`, and with `privateKeyJWT`, as a key in PEM, more than `clientKey`.
+    /// The client's secret, to be read again after the server refuses it.
+    ///
+    /// It takes precedence over `clientSecret`, and with `privateKeyJWT`, as a key in PEM, over
+    /// `clientKey`.
     public var rotatingSecret: RotatingSecret?
     /// Signs client assertions; required for `privateKeyJWT`.
     public var clientKey: SigningKey?
-    /// Binds tokens to a key (DPoP, RFC 9449); tokens that are not bound are then rejected.
+    /// Binds tokens to a key (DPoP, RFC 9449); unbound tokens are then rejected.
     ///
     /// Managers that share a token store must share the key, or they cannot use its tokens.
     public var proof: ProofOfPossession?
@@ -106,16 +108,15 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default: the issuer, as one string (CVE-2025-27370); without one, the token endpoint.
     public var clientAssertionAudience: String?
-    /// How the client authenticates.
+    /// The client's authentication.
     ///
     /// Default `basic`.
     public var clientAuthentication: ClientAuthentication
     /// The grant presented to the token endpoint.
     public var grant: Grant
-    /// What the token should be good for (RFC 6749 §3.3); sent with a refresh only if
-    /// `narrowsScope`.
+    /// The requested scopes (RFC 6749 §3.3); sent with a refresh only if `narrowsScope`.
     public var scopes: [String]
-    /// Whether a refresh asks for `scopes` alone, of a refresh token that has more (RFC 6749 §6).
+    /// Whether a refresh requests only `scopes`, with a refresh token that has more (RFC 6749 §6).
     ///
     /// Default no: the grant keeps its scope.
     public var narrowsScope = false
@@ -131,37 +132,38 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// They replace those that the request would have. Their values count as secrets.
     public var requestFields: [HTTPField] = []
-    /// Which token requests carry.
+    /// The token that requests carry.
     ///
     /// Default the access token.
     public var use = TokenUse.accessToken
-    /// How long before it expires a token is renewed in the background.
+    /// The time before expiry at which a token is renewed in the background.
     ///
     /// Default 5 min, at most 20 % of the token's lifetime.
     public var refreshBefore: Duration = .seconds(300)
     /// The lifetime of a token whose response names none; if `nil`, such a token is used until a 401.
     public var defaultLifetime: Duration?
-    /// What an `expires_in` of zero or less means.
+    /// The meaning of an `expires_in` of zero or less.
     ///
     /// Default `useOnce`.
     public var zeroLifetime = ZeroLifetime.useOnce
-    /// How long one token request may take.
+    /// The maximum duration of one token request.
     ///
     /// Default 10 s.
     public var requestTimeout: Duration = .seconds(10)
-    /// How long a request waits for a token, each time that it needs one: at first, and after a refusal.
+    /// The maximum wait of a request for a token, each time that it needs one: at first, and after a
+    /// refusal.
     ///
-    /// Default 15 s; its own deadline counts too.
+    /// Default 15 s; the request's own deadline counts too.
     public var waitTimeout: Duration = .seconds(15)
-    /// How long a request without a token waits for the next attempt after a failed one.
+    /// The maximum wait of a request without a token for the attempt after a failed one.
     ///
     /// It fails at once if the back-off takes longer. Default 5 s; with zero it never waits.
     public var failurePatience: Duration = .seconds(5)
-    /// How many requests may wait for a token.
+    /// The maximum number of requests that wait for a token.
     ///
     /// Default 4096, the default limit of connections.
     public var waiterLimit = 4096
-    /// What to do after a lost response.
+    /// The reaction to a lost response.
     ///
     /// Default: repeat within 30 s.
     public var lostResponse = LostResponse.repeatWithin(.seconds(30))
@@ -169,7 +171,7 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default 5 in 30 s.
     public var excessGuard: ExcessGuard? = ExcessGuard()
-    /// The longest `Retry-After` that is honored.
+    /// The longest honored `Retry-After`.
     ///
     /// Default 5 min.
     public var retryAfterLimit: Duration = .seconds(300)
@@ -177,10 +179,9 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default no.
     public var allowsInsecure = false
-    /// The server and the client that were found by the URL of a protected resource; stored with the
-    /// tokens.
+    /// The server and the client found by the URL of a protected resource; stored with the tokens.
     package var pinned: PinnedServer?
-    /// Whether `pinned` comes from sign-ins, so that a stored sign-in at another server is no mistake.
+    /// Whether `pinned` comes from sign-ins, so that a stored sign-in at another server is valid.
     package var isDiscovered = false
 
     /// Creates a configuration; properties without a parameter here have their defaults.
@@ -246,7 +247,7 @@ extension OAuthConfiguration {
         (presentedSecret.map { [$0] } ?? []) + requestFields.map { Secret($0.value) }
     }
 
-    /// The configuration for a source of credentials that is no token endpoint.
+    /// The configuration for a source of credentials without a token endpoint.
     static func withoutEndpoint(requestTimeout: Duration) -> OAuthConfiguration {
         // The endpoint is never contacted.
         var configuration = OAuthConfiguration(

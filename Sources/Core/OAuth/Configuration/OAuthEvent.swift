@@ -5,7 +5,7 @@ public import NetworkCore
 /// No event contains a secret.
 @nonexhaustive
 public enum OAuthEvent: Sendable {
-    /// Why a token was requested.
+    /// The reason for a token request.
     @nonexhaustive
     public enum Reason: String, Sendable {
         /// There was none.
@@ -40,8 +40,8 @@ public enum OAuthEvent: Sendable {
     case storeFailed(detail: String)
     /// The tokens were forgotten on request.
     case forgotten
-    /// Another process has signed in at a server that this manager does not ask, or as another client there:
-    /// its tokens are of use to a manager that is made for it. Reported each time that it is found.
+    /// Another process has signed in at a server that this manager does not use, or as another client
+    /// there. A manager for that sign-in can use its tokens. Reported each time the sign-in is found.
     case signedInElsewhere
     /// The token endpoint calls its tokens by another `token_type` than the scheme they are presented
     /// with; reported once for each type.
@@ -52,11 +52,11 @@ public enum OAuthEvent: Sendable {
 public struct OAuthFailure: Sendable, Hashable {
     /// `invalid_grant`, `configuration`, `transient`, `lost` or `excess`.
     public var kind: String
-    /// One clause that says what to do about it, without secrets.
+    /// One clause that names the remedy, without secrets.
     public var detail: String
     /// The server's `error` code (RFC 6749 §5.2).
     public var serverError: String?
-    /// When it happened.
+    /// The time of the failure.
     public var at: UnixTime
     /// The earliest time of the next attempt; `nil` if the user or the operator must act first.
     public var nextAttempt: UnixTime?
@@ -92,7 +92,7 @@ public struct OAuthStatus: Sendable, Hashable {
         case expired
         /// A token request is under way.
         case refreshing
-        /// There is no token, and the next attempt waits for the back-off.
+        /// No token is known, and the next attempt waits for the back-off.
         case failed
         /// The user must sign in again.
         case dead
@@ -120,7 +120,7 @@ public struct OAuthStatus: Sendable, Hashable {
     public var lastFailure: OAuthFailure?
     /// The time until the next attempt after a failure.
     public var nextAttempt: Duration?
-    /// How far the authorization server's clock is ahead of ours; `nil` while they agree.
+    /// The time by which the authorization server's clock is ahead of ours; `nil` while they agree.
     public var clockOffset: Duration?
 
     /// Creates a status with only these facts.

@@ -7,7 +7,7 @@ package import NetworkCore
 package struct PinnedServer: Sendable, Equatable {
     /// A client of the server.
     package struct Client: Sendable, Equatable {
-        /// How the client came by its id.
+        /// The origin of the client's id.
         package enum Kind: String, Sendable {
             /// It is in the configuration.
             case configured
@@ -20,7 +20,7 @@ package struct PinnedServer: Sendable, Equatable {
             case refused
         }
 
-        /// How a client that need not hold a key authenticates, by the names of RFC 7591 §2.
+        /// The authentication of a client without a key, by the names of RFC 7591 §2.
         package enum Authentication: String, Sendable, CaseIterable {
             case none
             case post = "client_secret_post"
@@ -29,17 +29,17 @@ package struct PinnedServer: Sendable, Equatable {
 
         /// The client identifier.
         package var id: String
-        /// How it came by it.
+        /// The origin of the id.
         package var kind: Kind
         /// The secret that the server issued; one of the configuration is not kept here.
         package var secret: Secret?
-        /// When that secret expires; `nil` if it does not.
+        /// The expiry of the secret; `nil` if it does not expire.
         package var secretExpiresAt: UnixTime?
-        /// How it authenticates, unless the configuration says so.
+        /// The client's authentication, unless it is configured.
         package var authentication: Authentication
-        /// The redirect URI that was registered, with its port.
+        /// The registered redirect URI, with its port.
         package var redirect: String?
-        /// The scopes that it was registered for; empty for a client that may ask for any.
+        /// The registered scopes; empty for a client that may request any.
         package var scopes: [String]
 
         /// Describes a client.
@@ -66,7 +66,7 @@ package struct PinnedServer: Sendable, Equatable {
             kind != .refused && secretExpiresAt.map { now < $0 } ?? true
         }
 
-        /// Whether the client may ask for these scopes.
+        /// Whether the client may request these scopes.
         package func covers(_ wanted: [String]) -> Bool {
             scopes.isEmpty || wanted.allSatisfy(scopes.contains)
         }
@@ -78,10 +78,10 @@ package struct PinnedServer: Sendable, Equatable {
     package var resource: String
     /// The client.
     package var client: Client
-    /// The scopes that were asked for at the last sign-in.
+    /// The scopes requested at the last sign-in.
     package var scopes: [String]
-    /// The paths of those of its endpoints that are on the resource's own origin, by which an app could
-    /// sign in past netproxy.
+    /// The paths of the endpoints on the resource's own origin, by which a client could sign in past
+    /// netproxy.
     package var ownPaths: [String]
 
     /// Describes a server.
@@ -99,10 +99,10 @@ package struct PinnedServer: Sendable, Equatable {
         self.ownPaths = ownPaths
     }
 
-    /// Whether a manager that was made for `other` cannot use tokens of this one.
+    /// Whether a manager for `other` cannot use the tokens of this server.
     func isNews(after other: PinnedServer?) -> Bool {
         var known = other
-        // That a client was refused is told by the server.
+        // The server itself tells that a client was refused.
         known?.client.kind = client.kind
         return self != known
     }

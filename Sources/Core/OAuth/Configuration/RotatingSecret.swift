@@ -1,32 +1,32 @@
 public import NetworkCore
 import Synchronization
 
-/// A client's secret, or its key in PEM, that can be read again where it is kept, for when the server
-/// refuses it: secrets are replaced while programs run.
+/// A client's secret, or its key in PEM, that is read again when the server refuses it: secrets are
+/// replaced while programs run.
 public final class RotatingSecret: Sendable {
-    /// Reads the secret where it is kept.
+    /// Reads the secret from its source.
     public typealias Source = @Sendable () async throws -> Secret
 
     private let current: Mutex<Secret>
     private let source: Source
 
-    /// Begins with a secret that has been read.
+    /// Begins with a secret.
     ///
     /// - Parameters:
     ///   - first: the secret.
-    ///   - source: reads it again.
+    ///   - source: reads the secret.
     public init(_ first: Secret, source: @escaping Source) {
         current = Mutex(first)
         self.source = source
     }
 
-    /// The secret as it was last read.
+    /// The last secret that was read.
     public var value: Secret { current.withLock { $0 } }
 
-    /// Reads the secret again, unless that has been done since it was presented.
+    /// Reads the secret again, unless it has changed since it was presented.
     ///
-    /// - Parameter refused: the secret that was presented.
-    /// - Returns: whether there is another one now.
+    /// - Parameter refused: the presented secret.
+    /// - Returns: whether another one was found.
     func renew(afterRefusalOf refused: Secret) async -> Bool {
         if value != refused { return true }
         do {
@@ -71,8 +71,8 @@ extension OAuthConfiguration {
 
     /// Reads the client's secret again after the server refused it (`invalid_client`).
     ///
-    /// - Parameter refused: the secret that was presented.
-    /// - Returns: whether there is another one.
+    /// - Parameter refused: the presented secret.
+    /// - Returns: whether another one was found.
     func renewSecret(afterRefusalOf refused: Secret?) async -> Bool {
         guard let rotatingSecret, let refused else { return false }
         return await rotatingSecret.renew(afterRefusalOf: refused)

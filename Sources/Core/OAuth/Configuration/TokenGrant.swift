@@ -52,7 +52,7 @@ public struct TokenGrant: Sendable {
     ///
     /// - Parameters:
     ///   - type: the `grant_type`.
-    ///   - parameters: the parameters of the grant that are not secret.
+    ///   - parameters: the public parameters of the grant.
     ///   - secretParameters: the secrets presented.
     public init(
         type: String,
@@ -68,7 +68,7 @@ public struct TokenGrant: Sendable {
     ///
     /// - Parameters:
     ///   - type: the `grant_type`.
-    ///   - parameters: the parameters of the grant that are not secret.
+    ///   - parameters: the public parameters of the grant.
     ///   - secretName: the name of the parameter that carries `secret`.
     ///   - secret: the secret presented.
     public init(
@@ -96,7 +96,7 @@ public struct TokenGrant: Sendable {
     ///
     /// - Parameters:
     ///   - token: the refresh token.
-    ///   - scopes: what the access token is for; without any, the grant keeps its scope.
+    ///   - scopes: the scopes of the access token; without any, the grant keeps its scope.
     /// - Returns: the grant.
     public static func refreshToken(_ token: Secret, scopes: [String] = []) -> TokenGrant {
         TokenGrant(

@@ -6,7 +6,7 @@ public struct TokenResponse: Sendable {
     public var accessToken: Secret
     /// Its lifetime, counted from the request; `nil` if the server did not say.
     public var lifetime: Duration?
-    /// When the server wants it renewed (`refresh_in`), counted from the request.
+    /// The time until the server wants it renewed (`refresh_in`), counted from the request.
     public var refreshIn: Duration?
     /// The refresh token that replaces the one presented; `nil` keeps that one.
     public var refreshToken: Secret?
@@ -21,7 +21,7 @@ public struct TokenResponse: Sendable {
     /// The `token_type`, if it is another word than the scheme, fit to be shown.
     public var unusualType: String?
 
-    /// Makes an answer.
+    /// Makes a response.
     public init(
         accessToken: Secret,
         lifetime: Duration? = nil,
@@ -39,7 +39,7 @@ public struct TokenResponse: Sendable {
 
 /// A token request that failed.
 public struct TokenFailure: Error, Sendable {
-    /// What follows from it.
+    /// The consequence of the failure.
     public enum Class: String, Sendable {
         /// The exact error `invalid_grant`: the grant presented is not valid, or no longer.
         case invalidGrant = "invalid_grant"
@@ -51,15 +51,15 @@ public struct TokenFailure: Error, Sendable {
         case lost
     }
 
-    /// What follows from it.
+    /// The consequence of the failure.
     public var kind: Class
-    /// One clause that says what to do about it, without secrets.
+    /// One clause that names the remedy, without secrets.
     public var detail: String
     /// The server's `error` code (RFC 6749 §5.2).
     public var serverError: String?
     /// The server's `error_description`, cleaned and shortened.
     public var serverDescription: String?
-    /// How long the server asks to wait before the next request.
+    /// The wait before the next request that the server requires.
     public var retryAfter: Duration?
     /// Whether the grant presented may have been spent.
     public var mayBeSpent: Bool
@@ -68,9 +68,9 @@ public struct TokenFailure: Error, Sendable {
     ///
     /// Default: for `invalidGrant` and `configuration`.
     public var needsOperator: Bool
-    /// A refresh token from a response that is otherwise unusable: it must not be lost.
+    /// A refresh token from an otherwise unusable response: it must not be lost.
     public var refreshToken: Secret?
-    /// How far the server's clock was believed to be ahead when the request was signed.
+    /// The time by which the server's clock was assumed to be ahead when the request was signed.
     var clockOffset: Duration?
 
     /// Describes a failure.

@@ -62,7 +62,7 @@ package struct ProtectedResource: Sendable, Hashable {
             guard let server = ServerEndpoint(text), !server.target.contains("?") else {
                 return false
             }
-            // What is on this machine is no business of a resource elsewhere.
+            // A resource elsewhere may not name hosts of this machine.
             guard NamedHost.may(upstream.origin, name: server.origin) else { return false }
             return server.isAcceptable(plainHTTP)
         }
@@ -118,7 +118,7 @@ package struct ProtectedResource: Sendable, Hashable {
 }
 
 extension ServerWords {
-    /// A server's text in an error, without what could be a secret.
+    /// A server's text in an error, without possible secrets.
     static func shown(_ text: String) -> String { clean(text, secrets: []) ?? "" }
 }
 

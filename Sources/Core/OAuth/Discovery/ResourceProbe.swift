@@ -1,21 +1,21 @@
 package import NetworkCore
 
-/// Asks a protected resource which authorization server protects it (RFC 9728).
+/// Requests the name of a protected resource's authorization server (RFC 9728).
 ///
-/// Nothing that it sends carries a credential, and it follows no redirect. Only sign-ins use it: what a
-/// resource says later is never followed.
+/// Its requests carry no credential, and it follows no redirect. Only sign-ins use it: later changes of
+/// a resource are ignored.
 package struct ResourceProbe: Sendable {
-    /// What a resource says about itself.
+    /// The self-description of a resource.
     package struct Finding: Sendable, Hashable {
         /// Its metadata.
         package var resource: ProtectedResource
-        /// The scopes that its challenge asks for; empty without one.
+        /// The scopes in its challenge; empty without one.
         package var challengedScopes: [String]
     }
 
-    /// How long the probe may take in total.
+    /// The maximum duration of the probe.
     private static let timeout = Duration.seconds(10)
-    /// The longest document that is read: 256 KiB.
+    /// The largest accepted document: 256 KiB.
     private static let limit = 256 * 1024
 
     private let transport: any HTTPTransport
@@ -38,7 +38,7 @@ package struct ResourceProbe: Sendable {
         self.plainHTTP = plainHTTP
     }
 
-    /// Finds out what protects an upstream.
+    /// Finds the metadata of the resource at an upstream.
     ///
     /// - Throws: `MetadataError`.
     package func find(_ upstream: ServerEndpoint) async throws(MetadataError) -> Finding {
@@ -105,7 +105,7 @@ package struct ResourceProbe: Sendable {
 
     // MARK: - Requests
 
-    /// The upstream's demand for a token, and the status of its last answer.
+    /// The upstream's challenge, and the status of its last response.
     private func challenge(
         of upstream: ServerEndpoint,
         until deadline: ContinuousClock.Instant
@@ -139,7 +139,7 @@ package struct ResourceProbe: Sendable {
         return challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
     }
 
-    /// The status and the fields of an answer, whose content may never end.
+    /// The status and the fields of a response, whose content may never end.
     private func head(
         of request: Request,
         until deadline: ContinuousClock.Instant

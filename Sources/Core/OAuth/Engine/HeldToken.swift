@@ -1,10 +1,10 @@
 import NetworkCore
 
-/// The token in use, with what is computed once per token and what has been learned about it.
+/// The token in use, with its computed renewal times and its standing.
 struct HeldToken {
     let token: Token
     let credential: Credential
-    /// When it is renewed; `nil` if the server did not say when it expires.
+    /// The renewal times; `nil` if the server named no expiry.
     var windows: TokenWindows?
     var standing: TokenStanding
 
@@ -12,8 +12,8 @@ struct HeldToken {
     ///
     /// - Parameters:
     ///   - token: the token.
-    ///   - windows: when it is renewed.
-    ///   - provenance: where it comes from.
+    ///   - windows: the renewal times.
+    ///   - provenance: the origin of the token.
     ///   - occasion: the occasion of its request.
     init?(
         _ token: Token,
@@ -30,7 +30,7 @@ struct HeldToken {
         standing = TokenStanding(provenance)
     }
 
-    /// Whether the token may be given out without waiting for its successor.
+    /// Whether the token may be used without waiting for its successor.
     func isUsable(at now: Moment, _ backoff: RenewalBackoff) -> Bool {
         guard !token.isForOneUse, !isDue(at: now) else { return false }
         return switch standing.doubt {
@@ -40,11 +40,11 @@ struct HeldToken {
         }
     }
 
-    /// Whether the token may be given out at all: not after its end, not if it is known to be bad, and not
-    /// if it may be bad and no other can be obtained.
+    /// Whether the token may be used at all: not after its end, not if it is bad, and not if it may be
+    /// bad and no other can be obtained.
     ///
-    /// When the excess guard has stopped the renewals, a refused token stays in force: an endpoint that
-    /// answers every token with 401 gets its 401 through to the client, and does not stop the channel.
+    /// When the excess guard has stopped the renewals, a refused token stays in force: the 401s of an
+    /// endpoint that refuses every token reach the client, and do not stop the channel.
     func isAlive(at now: Moment, _ backoff: RenewalBackoff) -> Bool {
         guard !token.isForOneUse, token.expiresAt?.isReached(at: now) != true else { return false }
         return switch standing.doubt {
@@ -72,15 +72,15 @@ struct HeldToken {
 }
 
 extension HeldToken {
-    /// The access token of a record, if it is worth putting in force; `nil` if the record has none, or
-    /// the very token that is in force, or one that is about to expire.
+    /// The access token of a record; `nil` if the record has none, the token in force, or one that is
+    /// about to expire.
     ///
     /// - Parameters:
-    ///   - record: what the store holds.
-    ///   - reason: why a token is wanted; for an early renewal one that is stale is no help.
+    ///   - record: the stored record.
+    ///   - reason: the reason of the renewal; a stale token does not help an early one.
     ///   - current: the token in force.
-    ///   - generation: the number it gets.
-    ///   - configuration: which of the record's tokens is meant.
+    ///   - generation: its number.
+    ///   - configuration: selects the token of the record.
     ///   - jitter: a random number from 0 to 1.
     ///   - now: the time.
     init?(
@@ -117,7 +117,7 @@ extension HeldToken {
 
 /// A token that the token endpoint has issued, to be put in force once it is stored.
 struct IssuedToken {
-    /// What it replaces.
+    /// The replaced token.
     enum Change {
         /// Another token, or none.
         case replaced
@@ -131,7 +131,7 @@ struct IssuedToken {
                 self = .replaced
                 return
             }
-            // The doubt may be over by now; it was the reason all the same.
+            // The doubt may be over by now, but it was the reason.
             let isDoubted = current.standing.doubt != .none || reason == .unauthorized
             self = isDoubted ? .sameInDoubt : .same
         }
@@ -139,20 +139,20 @@ struct IssuedToken {
 
     let change: Change
     let reason: OAuthEvent.Reason
-    /// Its `token_type`, if that is another word than its scheme.
+    /// Its `token_type`, if it differs from the scheme.
     let unusualType: String?
     private let issued: HeldToken
 
     var token: Token { issued.token }
 
-    /// The token of an answer; `nil` if it is not a valid field value.
+    /// The token of a response; `nil` if it is not a valid field value.
     ///
     /// - Parameters:
-    ///   - response: the answer.
-    ///   - grant: what was presented.
-    ///   - reason: why.
-    ///   - engine: knows the token that it replaces.
-    ///   - sent: when the token was requested.
+    ///   - response: the response.
+    ///   - grant: the presented grant.
+    ///   - reason: the reason of the renewal.
+    ///   - engine: has the replaced token.
+    ///   - sent: the time of the request.
     ///   - jitter: a random number from 0 to 1.
     init?(
         _ response: TokenResponse,

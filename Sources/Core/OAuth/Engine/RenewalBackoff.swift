@@ -1,8 +1,8 @@
 import NetworkCore
 
-/// Why the token endpoint is not asked now, and what went wrong last.
+/// The reason why no token is requested now, and the last failure.
 ///
-/// A pause and a death are independent: looking into the store again for a dead credential may fail.
+/// A pause and a death are independent: reading the store again for a dead credential may fail.
 struct RenewalBackoff {
     /// The token endpoint is left alone for a while.
     struct Pause: Equatable {
@@ -13,30 +13,30 @@ struct RenewalBackoff {
     /// The refresh token is not accepted any more: only a new sign-in helps.
     struct Death: Equatable {
         let failure: OAuthFailure
-        /// When to look into the store again, in case of a sign-in elsewhere.
+        /// The time to read the store again, in case of a sign-in elsewhere.
         let checkAgainAt: ContinuousClock.Instant
     }
 
-    /// Why no token is requested at a moment.
+    /// The reason why no token is requested.
     enum Refusal: Equatable {
         case dead(OAuthFailure)
         /// The failure, and how long the pause still lasts.
         case paused(OAuthFailure, Duration)
     }
 
-    /// How long a dead credential rests before the store is looked into again.
+    /// The time between two readings of the store for a dead credential.
     private static let deathCheckInterval = Duration.seconds(5)
 
     /// The last pause, which may be over.
     private(set) var pause: Pause?
     private(set) var death: Death?
-    /// What went wrong last, until a token comes.
+    /// The last failure, until a token comes.
     private(set) var lastFailure: OAuthFailure?
     private var failuresInRow = 0
-    /// Until when no token is renewed that is still good: no request waits for that.
+    /// The end of the time in which good tokens are not renewed: no request waits for that.
     private var quietEnd: ContinuousClock.Instant?
 
-    /// Why no token is requested now; `nil` if nothing prevents it.
+    /// The reason why no token is requested now; `nil` if nothing prevents it.
     func refusal(at now: Moment) -> Refusal? {
         if let death, now.steady < death.checkAgainAt { return .dead(death.failure) }
         if let pause = activePause(at: now) {
@@ -50,13 +50,13 @@ struct RenewalBackoff {
         pause.flatMap { now.steady < $0.end ? $0 : nil }
     }
 
-    /// Whether the excess guard is what stopped the renewals.
+    /// Whether the excess guard has stopped the renewals.
     var isExcess: Bool { pause?.failure.kind == OAuthFailure.excess }
 
-    /// Whether a token that is still good is not renewed now.
+    /// Whether a good token is not renewed now.
     func isQuiet(at now: Moment) -> Bool { refusal(at: now) != nil || quietEnd(at: now) != nil }
 
-    /// When the next early renewal may begin; `nil` if nothing delays it.
+    /// The earliest time of the next early renewal; `nil` if nothing delays it.
     func quietEnd(at now: Moment) -> ContinuousClock.Instant? {
         quietEnd.flatMap { now.steady < $0 ? $0 : nil }
     }
@@ -64,9 +64,9 @@ struct RenewalBackoff {
     /// Pauses after a failed token request.
     ///
     /// - Parameters:
-    ///   - failure: what went wrong.
-    ///   - kind: what the delay is computed for.
-    ///   - retryAfterLimit: the longest `Retry-After` that is honoured.
+    ///   - failure: the failure.
+    ///   - kind: the kind that determines the delay.
+    ///   - retryAfterLimit: the longest honored `Retry-After`.
     ///   - jitter: a random number from 0 to 1.
     ///   - now: the time.
     /// - Returns: the failure, with the time of the next attempt.
@@ -96,7 +96,7 @@ struct RenewalBackoff {
         at now: Moment
     ) -> OAuthFailure {
         var failure = failure
-        // Counted from the time of the failure, which is what users see: a later one adds a second.
+        // Counted from the time of the failure, which users see: a later time would add a second.
         failure.nextAttempt = failure.at + delay
         pause = Pause(failure: failure, end: now.steady + delay)
         lastFailure = failure
@@ -105,7 +105,7 @@ struct RenewalBackoff {
 
     /// Marks the credential as dead: no request is made until a new credential arrives.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether it is new.
     mutating func markDead(_ failure: OAuthFailure, at now: Moment) -> Bool {
         let isNews = death?.failure.detail != failure.detail
         death = Death(failure: failure, checkAgainAt: now.steady + Self.deathCheckInterval)
@@ -117,7 +117,7 @@ struct RenewalBackoff {
     /// Clears the dead state: the store holds another refresh token than the one that died.
     mutating func revive() { death = nil }
 
-    /// Lets the next token be requested at once; what went wrong last is still reported.
+    /// Allows the next token request immediately; the last failure is still reported.
     mutating func clear() {
         pause = nil
         quietEnd = nil
@@ -131,11 +131,11 @@ struct RenewalBackoff {
         lastFailure = nil
     }
 
-    /// What a delay is computed for.
+    /// The urgency of the next attempt.
     enum Urgency {
         /// Requests wait, and it may work in a moment.
         case urgent
-        /// No request waits, or the server has refused what will be presented again.
+        /// No request waits, or the server has refused a grant that will be presented again.
         case patient
         /// It works only after an operator or a user has acted.
         case hopeless
@@ -143,7 +143,7 @@ struct RenewalBackoff {
         init(_ failure: TokenFailure, _ kind: TokenFailure.Class) {
             switch kind {
             case .configuration, .invalidGrant: self = failure.needsOperator ? .hopeless : .urgent
-            // A grant that is made anew is refused for another reason each time, perhaps.
+            // A new grant may be refused for another reason.
             case .transient, .lost: self = failure.kind == .invalidGrant ? .patient : .urgent
             }
         }
@@ -151,8 +151,8 @@ struct RenewalBackoff {
 
     /// The delay before the next token request.
     ///
-    /// Full jitter between 1 s and a ceiling that doubles: to 8 s while requests wait, so that an endpoint
-    /// that is well again is asked within seconds, and to 60 s otherwise. For errors of client or
+    /// Full jitter between 1 s and a ceiling that doubles: to 8 s while requests wait, so that a
+    /// repaired endpoint is used within seconds, and to 60 s otherwise. For errors of client or
     /// configuration 60 s at first, as MSAL keeps an identical 400, doubling to 10 min.
     static func delay(_ urgency: Urgency, failuresInRow: Int, jitter: Double) -> Duration {
         let doublings = Double(1 << min(max(failuresInRow - 1, 0), 10))

@@ -1,16 +1,16 @@
 import NetworkCore
 
-/// Refuses a token request that would be one too many: an API that answers every token with 401 must
-/// not become a flood at the token endpoint.
+/// Refuses a token request that would be one too many: an API that refuses every token must not flood
+/// the token endpoint.
 struct RenewalExcessGuard {
     /// A renewal that brought a token.
     struct Renewal: Equatable {
         let time: ContinuousClock.Instant
-        /// Whether the API had accepted the token that was replaced.
+        /// Whether the API had accepted the replaced token.
         let replacedAcceptedToken: Bool
     }
 
-    /// This many revocations of accepted tokens weigh as much as one token that was never accepted.
+    /// This many revocations of accepted tokens weigh as much as one token that the API never accepted.
     static let revocationWeight = 6
 
     private let limit: OAuthConfiguration.ExcessGuard?
@@ -32,9 +32,9 @@ struct RenewalExcessGuard {
     /// Whether a renewal now would be one too many.
     ///
     /// - Parameters:
-    ///   - standing: of the token that would be replaced.
+    ///   - standing: the standing of the token to replace.
     ///   - now: the time; renewals before the window are forgotten.
-    /// - Returns: what to tell, and for how long no token is requested; `nil` if it is not too many.
+    /// - Returns: the failure, and the time without token requests; `nil` if the renewal is allowed.
     mutating func refusal(
         replacing standing: TokenStanding?,
         at now: Moment

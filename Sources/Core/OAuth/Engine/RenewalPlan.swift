@@ -1,7 +1,7 @@
 import NetworkCore
 
-/// Decides, as a value, what follows when the server refuses a token request: whether the grant is
-/// presented again, and how.
+/// Decides, as a value, on the next step after a refused token request: whether the grant is presented
+/// again, and with which change.
 ///
 /// All rules are in one table, see <doc:TokenEngine#A-token-request-is-refused>. The first remedy that may
 /// help against the refusal and is not used up is applied. `TokenRenewal` performs the steps, and
@@ -47,7 +47,7 @@ struct RenewalPlan: Equatable {
         case send
         /// Read the client's secret. Send the request again with a new one; without one, call `next` again.
         case sendWithNewSecret
-        /// Present what is configured or stored: make the grant and announce it first.
+        /// Present the configured grant or the stored token: make the grant and announce it first.
         case present
         /// Remove the note of the presentation, unless an earlier one is open. Then present.
         case retractAndPresent
@@ -56,7 +56,7 @@ struct RenewalPlan: Equatable {
         case end(Ending)
     }
 
-    /// How a refused renewal ends.
+    /// The end of a refused renewal.
     enum Ending: Equatable {
         /// Renewals pause; the note of the presentation is removed, since the grant was not spent.
         case pauseAndRetract
@@ -113,7 +113,7 @@ struct RenewalPlan: Equatable {
 extension RenewalPlan {
     /// A refused token request, reduced to the facts that the plan decides by.
     struct Refusal: Equatable {
-        /// What the refusal means for the presented grant.
+        /// The effect of the refusal on the presented grant.
         enum Effect: String, CaseIterable {
             /// The server did not spend the grant.
             case notSpent = "not spent"
@@ -130,7 +130,7 @@ extension RenewalPlan {
 
     /// A grant at the server, with the facts that decide which remedies may help.
     struct Presentation {
-        /// How often a grant may be presented.
+        /// The number of presentations that a grant allows.
         enum Use {
             /// Made for one request, as an assertion is: made again instead of presented again.
             case once
@@ -139,13 +139,13 @@ extension RenewalPlan {
 
         let grant: TokenGrant
         let use: Use
-        /// How far the server's clock was known to be ahead when the grant was made.
+        /// The known lead of the server's clock when the grant was made.
         var clockOffset = Duration.zero
     }
 
     /// The facts at the time of a refusal that change during a renewal.
     struct Circumstances {
-        /// How far the server's clock is known to be ahead.
+        /// The known lead of the server's clock.
         var clockOffset = Duration.zero
         /// The time since the first request of the renewal.
         var elapsed = Duration.zero

@@ -1,7 +1,7 @@
 import NetworkCore
 
-/// Which tokens count when another process may have written to the store: those in memory, or those
-/// that are stored.
+/// The choice between the tokens in memory and the stored ones when another process may have written to
+/// the store.
 ///
 /// After reading the store, the first row that matches decides:
 ///
@@ -18,10 +18,10 @@ import NetworkCore
 /// | the same refresh token as when last read, so only its notes are new | another refresh token | `keepMemory` |
 /// | another refresh token, or the one in memory | unsaved | `takeStored` |
 ///
-/// A store that was removed as a whole, or whose content was set aside, is not read by this table: the
-/// record in memory counts then, see `TokenLedger.noteStoreLost()`.
+/// This table does not apply to a store that was removed as a whole or whose content was set aside: the
+/// record in memory counts then, see `TokenLedger.Change.storeLost`.
 ///
-/// After a write that conflicted, which only a process without the lock can cause:
+/// After a conflicting write, which only a process without the lock can cause:
 ///
 /// | the store holds | |
 /// |---|---|
@@ -38,12 +38,12 @@ enum StoreReconciliation {
 }
 
 extension TokenLedger {
-    /// Which record counts after reading the store: the first table.
+    /// Returns the record that counts after reading the store, by the first table.
     ///
     /// - Parameters:
-    ///   - found: what the store holds, which `stored` describes already.
-    ///   - before: what it held when it was read before.
-    /// - Returns: which record counts.
+    ///   - found: the stored record, which `stored` describes already.
+    ///   - before: the state at the reading before.
+    /// - Returns: the record that counts.
     func reconciliation(
         with found: TokenRecord?,
         since before: StoredState
@@ -62,12 +62,12 @@ extension TokenLedger {
         return isSameFamily && found.refreshToken != record.refreshToken ? .keepMemory : .takeStored
     }
 
-    /// Which record counts after a write that conflicted: the second table.
+    /// Returns the record that counts after a conflicting write, by the second table.
     ///
     /// - Parameters:
-    ///   - found: what the store holds, which `stored` describes already.
-    ///   - draft: what was to be written.
-    /// - Returns: which record counts.
+    ///   - found: the stored record, which `stored` describes already.
+    ///   - draft: the draft that was to be written.
+    /// - Returns: the record that counts.
     func reconciliation(
         ofConflictWith found: TokenRecord?,
         saving draft: Draft
@@ -81,11 +81,11 @@ extension TokenLedger {
     }
 }
 
-/// What a store held when it was last read.
+/// The state of a store when it was last read.
 struct StoredState: Equatable {
-    /// Whose tokens they are.
+    /// The owner of the tokens.
     enum Owner {
-        /// This client's; also where nothing is stored.
+        /// This client, also of an empty store.
         case own
         /// Another client's or token endpoint's, as after a mistake in the configuration: they stay
         /// until the server has issued tokens to replace them.
@@ -94,11 +94,11 @@ struct StoredState: Equatable {
         case superseded
     }
 
-    /// What compare-and-swap compares; 0 where nothing is stored.
+    /// The revision for compare-and-swap; 0 for an empty store.
     private(set) var revision = 0
     /// The fingerprint of the refresh token.
     private(set) var fingerprint: String?
-    /// Whose tokens they are.
+    /// The owner of the tokens.
     var owner = Owner.own
 
     /// An empty store.
@@ -107,9 +107,9 @@ struct StoredState: Equatable {
     /// The state of a store with a record, for the client and token endpoint of `authority`.
     ///
     /// - Parameters:
-    ///   - record: what it holds.
-    ///   - authority: of the client that reads it.
-    ///   - before: its state when it was read before.
+    ///   - record: the stored record.
+    ///   - authority: the authority of the reading client.
+    ///   - before: the state at the reading before.
     init(_ record: TokenRecord?, authority: String, since before: StoredState = StoredState()) {
         guard let record else { return }
         revision = record.revision

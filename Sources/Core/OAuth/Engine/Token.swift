@@ -1,18 +1,18 @@
 import NetworkCore
 
-/// An access token and what is known about it.
+/// An access token with its properties.
 struct Token: Sendable {
     /// The token.
     let value: Secret
-    /// When it was requested: its lifetime counts from there, the safe side of "issued".
+    /// The time of its request: its lifetime counts from there, the safe side of "issued".
     let issuedAt: Moment
-    /// When it expires; `nil` if the server did not say.
+    /// The time of its expiry; `nil` if the server named none.
     let expiresAt: Moment?
-    /// When it should be renewed, by the server's own hint (`refresh_in`).
+    /// The time for its renewal, by the server's own hint (`refresh_in`).
     let refreshAt: Moment?
     /// The refresh token it came with, or was obtained with.
     let refreshToken: Secret?
-    /// Which token of the manager it is; counts up with every replacement.
+    /// The number of the token; counts up with every replacement.
     let generation: Int
     /// The granted scope (RFC 6749 §3.3).
     let scope: String?
@@ -36,15 +36,15 @@ struct Token: Sendable {
 }
 
 extension Token {
-    /// The token of an answer from the token endpoint.
+    /// The token of a response from the token endpoint.
     ///
     /// - Parameters:
-    ///   - response: the answer.
-    ///   - grant: what was presented for it.
-    ///   - sent: when it was requested.
-    ///   - generation: the number it gets.
+    ///   - response: the response.
+    ///   - grant: the presented grant.
+    ///   - sent: the time of the request.
+    ///   - generation: its number.
     ///   - knownScope: the scope of the token before it.
-    ///   - configuration: what was asked for.
+    ///   - configuration: the requested properties.
     init(
         _ response: TokenResponse,
         for grant: TokenGrant,
@@ -70,7 +70,7 @@ extension Token {
         )
     }
 
-    /// A token that was found in the store.
+    /// A token from the store.
     init(
         stored: TokenRecord.AccessToken,
         of record: TokenRecord,
@@ -78,7 +78,7 @@ extension Token {
         generation: Int,
         proof: ProofOfPossession?
     ) {
-        // What is left of it, but never more than it was given: the wall clock may have been set.
+        // The rest of its lifetime, but never more than the whole: the wall clock may have been set.
         let left = stored.expiresAt.map { min($0 - now.wall, $0 - stored.issuedAt) }
         let age = max(now.wall - stored.issuedAt, .zero)
         self.init(
@@ -96,7 +96,8 @@ extension Token {
     }
 }
 
-/// When a token is renewed in the background, and when requests wait for its successor.
+/// The times from which a token is renewed in the background, and from which requests wait for its
+/// successor.
 struct TokenWindows {
     /// From here on it is renewed in the background.
     private(set) var stale: Moment
@@ -106,7 +107,7 @@ struct TokenWindows {
     /// Computes both windows; `nil` for a token that does not expire.
     ///
     /// The advisory window is `refreshBefore`, at most 20 % of the lifetime, less up to a tenth
-    /// (`jitter`, 0 to 1) so that many processes do not ask at once; the mandatory one is 5 % of the
+    /// (`jitter`, 0 to 1) so that many processes do not renew together; the mandatory one is 5 % of the
     /// lifetime, between 1 s and 30 s and never more than half of the lifetime.
     init?(_ token: Token, refreshBefore: Duration, jitter: Double) {
         guard let end = token.expiresAt else { return nil }
@@ -130,7 +131,7 @@ struct TokenWindows {
 }
 
 extension Credential {
-    /// The credential of a token; `nil` if that is not a valid field value.
+    /// The credential of a token; `nil` if the token is not a valid field value.
     ///
     /// - Parameters:
     ///   - token: the token.

@@ -3,16 +3,15 @@ import NetworkCore
 /// The state of one credential and every decision about it, as a value: no actor, clock, disk or
 /// network.
 ///
-/// `OAuthManager` reports what happened and when, and performs the actions that follow; the table of
-/// states and events is in <doc:TokenEngine>. Random numbers and times come in as arguments. The one
-/// thing it reads that others write is `Credential.isProven`: whether a request with the token was
-/// answered.
+/// `OAuthManager` reports events with their time, and performs the actions that follow. The table of
+/// states and events is in <doc:TokenEngine>. Random numbers and times come in as arguments. It reads
+/// one variable that others write, `Credential.isProven`: whether a request with the token succeeded.
 struct TokenEngine {
     let configuration: OAuthConfiguration
     private var token = TokenInForce()
     private(set) var renewal: RenewalInProgress?
     private(set) var backoff = RenewalBackoff()
-    /// When to check whether the store was changed elsewhere.
+    /// The time of the next check of the store for changes by others.
     private(set) var nextStoreCheck = Moment.never
     /// Whether a successor has the record that could not be written: nothing is presented any more.
     private(set) var hasHandedOver = false
@@ -22,7 +21,7 @@ struct TokenEngine {
     private var renewalCount = 0
     /// Whether the store holds the tokens of a sign-in that this engine was not made for.
     private(set) var isSignedInElsewhere = false
-    /// The `token_type` that was reported last.
+    /// The last reported `token_type`.
     private var reportedType: String?
     private var actions: [TokenAction] = []
 
@@ -46,9 +45,9 @@ struct TokenEngine {
 
     // MARK: - Events
 
-    /// Changes the state by what happened.
+    /// Changes the state after an event.
     ///
-    /// - Returns: what to do now, in order.
+    /// - Returns: the actions, in order.
     mutating func handle(_ event: TokenEvent, at now: Moment) -> [TokenAction] {
         switch event {
         case .answered(let generation, let finding): noteAnswer(of: generation, finding)
@@ -74,7 +73,7 @@ struct TokenEngine {
             ledger.apply(.forgotten)
             actions.append(.publish)
         case .removalEnded:
-            // A renewal that was abandoned may have got its tokens after all.
+            // An abandoned renewal may have got its tokens after all.
             if current != nil { dropToken() }
             ledger.apply(.forgotten)
             actions.append(.publish)
@@ -154,7 +153,7 @@ struct TokenEngine {
         }
     }
 
-    /// As `admit(at:)`, but a token in doubt is no answer.
+    /// As `admit(at:)`, but a token in doubt does not count.
     private mutating func remedy(at now: Moment) -> Judgement<WaitQueue> {
         if trial != nil { return .wait(.trial) }
         if let current, current.standing.doubt == .none, current.isUsable(at: now, backoff) {
@@ -178,7 +177,7 @@ struct TokenEngine {
 
     private mutating func noteAnswer(of generation: Int, _ finding: TokenTrial.Finding) {
         token.endTrial(of: generation, finding, &actions)
-        // A dead credential is reported as dead, whatever the response of a public path.
+        // A dead credential is reported as dead even if a public path succeeds.
         guard finding == .accepted, backoff.death == nil else { return }
         token.clearSuspicion(of: generation, &actions)
     }
@@ -187,7 +186,7 @@ struct TokenEngine {
 
     // MARK: - Renewals
 
-    /// Takes the place of the one renewal, which must be free.
+    /// Begins a renewal; none may be in progress.
     mutating func begin(_ reason: OAuthEvent.Reason) -> RenewalInProgress {
         renewalCount += 1
         let next = RenewalInProgress(id: renewalCount, reason: reason)
@@ -228,7 +227,7 @@ struct TokenEngine {
         actions += [.publish, .abandonRenewal(late, outcome)]
     }
 
-    /// Whether a renewal can wait: no request asked for it, and the token is good.
+    /// Whether a renewal can wait: no request needs it, and the token is good.
     func canWait(_ reason: OAuthEvent.Reason, at now: Moment) -> Bool {
         guard reason == .early, let current, current.standing.doubt == .none else { return false }
         return current.isAlive(at: now, backoff)
@@ -273,14 +272,14 @@ struct TokenEngine {
         return .dead(failure)
     }
 
-    /// Marks the credential as dead because there is no refresh token.
+    /// Marks the credential as dead for lack of a refresh token.
     private mutating func markSignedOut(at now: Moment) -> RenewalOutcome {
         // A sign-out elsewhere: the token is not used any longer.
         if ledger.record == nil, current != nil { dropTokenOfSignOut() }
         return markDead(.signedOut(at: now), at: now)
     }
 
-    /// Whether, as far as is known, a renewal ends without a request.
+    /// Whether a renewal would end without a request by the known facts.
     func hasNothingToPresent(for reason: OAuthEvent.Reason) -> Bool {
         guard case .refreshToken = configuration.grant else { return reason == .recovery }
         if case .refreshToken = ledger.candidate(for: reason) { return false }
@@ -363,9 +362,9 @@ struct TokenEngine {
     /// Puts the next check for changes off.
     mutating func postponeStoreCheck(at now: Moment) { nextStoreCheck = now + .seconds(10) }
 
-    /// Takes note of what the store holds.
+    /// Compares the stored record with the one in memory.
     ///
-    /// - Returns: which record counts now.
+    /// - Returns: the record that counts now.
     @discardableResult
     mutating func learn(_ found: TokenRecord?) -> StoreReconciliation {
         let before = ledger.record?.refreshToken
@@ -381,7 +380,7 @@ struct TokenEngine {
                 "the stored tokens belong to another client or token endpoint and are not used"
             actions.append(.report(.storeFailed(detail: detail)))
         case .takeStored:
-            // Another refresh token, or none: what was said of the one before does not hold for it.
+            // Another refresh token, or none: the death of the one before does not concern it.
             if before != found?.refreshToken { backoff.revive() }
         }
         return result
@@ -402,8 +401,8 @@ struct TokenEngine {
                 dropTokenOfSignOut()
             }
         }
-        // Another process is about to renew, or has died doing so: the server's grace period runs, so the
-        // next request asks for the lock and sees.
+        // Another process is about to renew, or has died doing so. The server's grace period runs, so
+        // the next request takes the lock and reads the store.
         if ledger.record?.intent != nil { token.advanceRenewal(to: now) }
     }
 
@@ -437,7 +436,7 @@ struct TokenEngine {
         return reason == .recovery && record.intent != nil ? nil : .credential(adopted.credential)
     }
 
-    /// Goes on with what another process stored while a renewal was in progress.
+    /// Uses the record that another process stored during the renewal.
     mutating func yieldToStored(_ jitter: Double, at now: Moment) -> RenewalOutcome {
         clearBackoff()
         if let adopted = adopt(for: .external, jitter, at: now) { return adopted }
@@ -465,7 +464,7 @@ struct TokenEngine {
     /// The record as it is now, to go back to.
     var bookmark: TokenLedger.Bookmark { ledger.bookmark }
 
-    /// Whether a token can be obtained without a new sign-in, and until when, as far as is known.
+    /// Whether a token can be obtained without a new sign-in, and the known end of that time.
     var signIn: (exists: Bool, until: UnixTime?) {
         guard case .refreshToken = configuration.grant else { return (true, nil) }
         guard backoff.death == nil, let token = ledger.refreshToken(),
@@ -488,7 +487,7 @@ struct TokenEngine {
     /// Returns the record with a change.
     func record(with entry: TokenLedger.Entry) -> TokenRecord { ledger.record(with: entry) }
 
-    /// Puts a record in place of the one in memory; returns the draft to write, if it may be written.
+    /// Replaces the record in memory; returns the draft to write, if it may be written.
     mutating func stage(_ next: TokenRecord, presented: Secret?) -> TokenLedger.Draft? {
         ledger.stage(next, presented: presented)
     }

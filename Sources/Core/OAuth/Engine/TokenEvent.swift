@@ -2,11 +2,11 @@ import NetworkCore
 
 /// Something that happened to the tokens of a credential.
 enum TokenEvent {
-    /// A request that carried the token was not refused, or its answer says nothing about the token.
+    /// A request with the token was not refused, or its response says nothing about the token.
     case answered(generation: Int, TokenTrial.Finding)
-    /// The waiter that was released has taken the token on trial.
+    /// The released waiter has taken the token on trial.
     case trialTokenTaken
-    /// A request read a token that is to be renewed soon.
+    /// A request read a stale token.
     case staleTokenRead
     /// The task of a renewal has ended; `waiting` is how many requests wait for it.
     case renewalEnded(RenewalInProgress, RenewalOutcome, waiting: Int)
@@ -24,7 +24,7 @@ enum TokenEvent {
     case removalEnded
 }
 
-/// What the manager does after a decision.
+/// An action of the manager after a decision.
 enum TokenAction {
     /// Publish the snapshot that requests read.
     case publish
@@ -36,7 +36,7 @@ enum TokenAction {
     case endRenewal(RenewalInProgress, RenewalOutcome)
     /// End the waits for a renewal that takes too long, and cancel its task.
     case abandonRenewal(RenewalInProgress, RenewalOutcome)
-    /// Release one waiter of the renewal that has ended with a token; the others wait for what it finds.
+    /// Release one waiter of a renewal that has ended with a token; the others wait for its result.
     case startTrial(TokenTrial, after: RenewalInProgress)
     /// End the waits for the trial.
     case endTrial(RenewalOutcome)
@@ -55,7 +55,7 @@ struct RenewalInProgress: Equatable {
     let reason: OAuthEvent.Reason
 }
 
-/// What a check of the store for changes is compared with.
+/// The state at the beginning of a check of the store for changes.
 struct StoreCheck {
     let stored: StoredState
     let renewalCount: Int

@@ -65,7 +65,7 @@ struct TokenInForce {
         actions += [.publish, .endTrial(outcome)]
     }
 
-    /// Ends the trial of a token that is no longer in force: its waiters start over.
+    /// Ends the trial of a token that is not in force any more: its waiters start over.
     private mutating func dropTrial(_ actions: inout [TokenAction]) {
         guard trial != nil else { return }
         trial = nil

@@ -6,7 +6,7 @@ import NetworkCore
 /// A value inside `TokenEngine`. `TokenStoreAccess` reads and writes the store.
 struct TokenLedger {
     let configuration: OAuthConfiguration
-    /// The record that is stored, or should be; never another client's.
+    /// The record to store, never another client's.
     private(set) var record: TokenRecord?
     /// The state of the store when it was last read.
     private(set) var stored = StoredState()
@@ -16,7 +16,7 @@ struct TokenLedger {
     private(set) var isUnsaved = false
     /// Whether the last attempt to read the store failed.
     private(set) var lookFailed = false
-    /// The fingerprint of a configured refresh token that was replaced by one which is gone.
+    /// The fingerprint of a configured refresh token whose successor is gone.
     private var spentSeed: String?
 
     init(_ configuration: OAuthConfiguration) {
@@ -60,7 +60,7 @@ struct TokenLedger {
         case overtaken
     }
 
-    /// A record to be written in place of the one that was read.
+    /// A record to write over the one that was read.
     struct Draft {
         let record: TokenRecord
         /// The expected state of the store.
@@ -69,7 +69,7 @@ struct TokenLedger {
         let presented: Secret?
     }
 
-    /// Puts a record in place of the one in memory.
+    /// Replaces the record in memory.
     ///
     /// - Parameters:
     ///   - next: the record.
@@ -145,7 +145,7 @@ struct TokenLedger {
         case removed
         /// The store keeps this record although it was to be removed; it is not news.
         case notRemoved(TokenRecord?)
-        /// The store keeps the record that was last read, as far as is known, although it was to be removed.
+        /// The store could neither remove nor read its record.
         case removalUnknown
         /// The server has issued tokens to replace another client's.
         case superseded

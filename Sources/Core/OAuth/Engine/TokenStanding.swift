@@ -1,12 +1,12 @@
 import NetworkCore
 
-/// What is known about a token besides its lifetime: whether it is in doubt, and whether a renewal would
-/// help against the next 401.
+/// The standing of a token: whether it is in doubt, and whether a renewal would help against the next
+/// 401.
 struct TokenStanding: Equatable {
-    /// How strongly upstreams have spoken against the token.
+    /// The strength of the upstreams' doubt in the token.
     enum Doubt: Int, Comparable {
         case none
-        /// An upstream answered 401 without saying that the token is bad.
+        /// An upstream sent a 401 without saying that the token is bad.
         case suspected
         /// An upstream said `invalid_token`.
         case refused
@@ -14,7 +14,7 @@ struct TokenStanding: Equatable {
         static func < (left: Doubt, right: Doubt) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Where the token comes from, and whether getting it helped.
+    /// The origin of the token, and whether obtaining it helped.
     enum Provenance: Equatable {
         /// The token endpoint issued it.
         case issued
@@ -24,21 +24,21 @@ struct TokenStanding: Equatable {
         /// Another process obtained it; not yet verified here, so a refused replay says nothing about
         /// whether a renewal would help.
         case adopted
-        /// The request that was replayed with it was refused as well.
+        /// The replay with it was refused as well.
         case refusedOnReplay(CoolDown)
     }
 
-    /// How long 401s cause no renewal after a replay was refused.
+    /// The time in which 401s cause no renewal after a refused replay.
     struct CoolDown: Equatable {
-        /// How long no 401 does.
+        /// The time in which no 401 causes a renewal.
         static let length = Duration.seconds(10)
         /// The longest pause for an API that refuses one new token after the other without a reason.
         static let limit = Duration.seconds(60)
 
-        /// Until when no 401 causes a renewal.
+        /// The end of the time in which no 401 causes a renewal.
         let end: ContinuousClock.Instant
-        /// Until when a 401 that does not say the token is bad causes none; doubles with each token in a
-        /// row that did not help.
+        /// The end of the time in which a 401 without `invalid_token` causes none; the time doubles
+        /// with each token in a row that did not help.
         let suspicionEnd: ContinuousClock.Instant
 
         init(failedRenewals: Int, at now: Moment) {
@@ -52,7 +52,7 @@ struct TokenStanding: Equatable {
     private(set) var doubt = Doubt.none
     /// Whether the API took the token before it was in doubt.
     private(set) var wasAccepted = false
-    /// Where the token comes from, and whether getting it helped.
+    /// The origin of the token, and whether obtaining it helped.
     private(set) var provenance: Provenance
 
     init(_ provenance: Provenance) {
@@ -64,9 +64,9 @@ struct TokenStanding: Equatable {
         if case .refusedOnReplay = provenance { true } else { false }
     }
 
-    /// Raises the doubt; a lesser one changes nothing.
+    /// Raises the doubt, unless it is stronger already.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether it is new.
     mutating func raise(_ doubt: Doubt) -> Bool {
         guard self.doubt < doubt else { return false }
         self.doubt = doubt

@@ -1,18 +1,18 @@
 import NetworkCore
 
-/// A new token that one request tries before all the others that wait for it.
+/// A new token that one request tries before the other waiting requests.
 ///
-/// After a storm of 401s, a fresh token that is refused as well would cause a second storm.
+/// After a storm of 401s, another refused token would cause a second storm.
 struct TokenTrial: Equatable {
-    /// Up to this many waiters go at once: they are no storm.
+    /// Up to this many waiters proceed together, without a trial.
     static let threshold = 8
-    /// How long the others wait for the result of the first request.
+    /// The maximum wait of the others for the result of the first request.
     static let timeout = Duration.seconds(2)
 
     /// The token on trial.
     let generation: Int
     let credential: Credential
-    /// Whether no request has the token yet: a replay that is released comes back for it.
+    /// Whether no request has the token yet: a released replay reads it when it is sent.
     private(set) var isOffered = true
 
     init(_ generation: Int, _ credential: Credential) {
@@ -23,11 +23,11 @@ struct TokenTrial: Equatable {
     /// Notes that a request has the token.
     mutating func take() { isOffered = false }
 
-    /// What a request with the token found.
+    /// The result of a request with the token.
     enum Finding {
         case accepted
         case refused
-        /// It has not come back, or its answer says nothing about the token.
+        /// The request has not ended, or its response says nothing about the token.
         case inconclusive
     }
 }

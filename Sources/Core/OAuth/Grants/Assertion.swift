@@ -67,7 +67,7 @@ public struct Assertion: Sendable {
     ///
     /// - Parameter now: seconds since 1970.
     /// - Returns: the JWT.
-    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
+    /// - Throws: the error of the cryptography library; not expected of a parsed key.
     public func signed(at now: Int) throws -> Secret {
         let claims = Claims(
             iss: issuer,

@@ -33,7 +33,7 @@ package struct SelfSignedToken: Sendable {
         case id = "jti"
     }
 
-    /// How far `iat` lies in the past, at most: GitHub advises 60 s, for machines whose clock is ahead.
+    /// The maximum age of `iat`: GitHub advises 60 s, for machines whose clock is ahead.
     private static let allowance = Duration.seconds(60)
 
     private let key: SigningKey
@@ -49,7 +49,7 @@ package struct SelfSignedToken: Sendable {
     ///   - key: signs it.
     ///   - type: the `typ` of its header; `nil` leaves it out.
     ///   - claims: its claims, without stamps.
-    ///   - stamps: which of those it has.
+    ///   - stamps: the stamps to add.
     ///   - lifetime: from `iat` to `exp`.
     package init(
         key: SigningKey,
@@ -68,14 +68,14 @@ package struct SelfSignedToken: Sendable {
     /// `iat` is this long in the past: at most a tenth of the lifetime.
     private var backdating: Duration { min(Self.allowance, lifetime / 10) }
 
-    /// How long it is valid once it is signed.
+    /// The lifetime after signing.
     package var validity: Duration { lifetime - backdating }
 
     /// Returns the compact form (RFC 7515 §7.1).
     ///
     /// - Parameter now: the time of day as the API has it.
     /// - Returns: the JWT.
-    /// - Throws: `TokenFailure` if the key cannot sign; not expected of one that was parsed.
+    /// - Throws: `TokenFailure` if the key cannot sign; not expected of a parsed one.
     package func signed(at now: UnixTime) throws(TokenFailure) -> Secret {
         let issued = Int(now.secondsSinceEpoch) - Int(backdating.components.seconds)
         var members = claims
@@ -101,7 +101,7 @@ package struct SelfSignedToken: Sendable {
 extension SigningKey {
     /// Returns a signed JWT in its compact form (RFC 7515 §7.1).
     ///
-    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
+    /// - Throws: the error of the cryptography library; not expected of a parsed key.
     func compactForm(of header: some Encodable, _ claims: some Encodable) throws -> Secret {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

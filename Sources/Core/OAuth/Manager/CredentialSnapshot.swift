@@ -8,13 +8,13 @@ import Synchronization
 final class CredentialSnapshot: Sendable {
     struct Content {
         var credential: Credential?
-        /// When the next read must be reported to the manager.
+        /// The time from which a read is reported to the manager.
         var staleAt = Moment.never
-        /// When the credential must no longer be used.
+        /// The time from which the credential must not be used.
         var dueAt = Moment.never
         /// Whether a token can be obtained without a sign-in.
         var isSignedIn: Bool
-        /// When `isSignedIn` ends; `nil` if it does not, as far as is known.
+        /// The end of `isSignedIn`; `nil` if none is known.
         var signedInUntil: UnixTime?
         /// Whether the manager wants to know that a request with the token succeeded: it is new or in
         /// doubt.

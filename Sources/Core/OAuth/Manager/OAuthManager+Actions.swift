@@ -1,8 +1,8 @@
 import NetworkCore
 
-/// Performs what the engine decides: tasks, timers, waiters and the snapshot.
+/// Performs the actions of the engine: tasks, timers, waiters and the snapshot.
 extension OAuthManager {
-    /// Asks the engine for a decision, and performs the actions that follow.
+    /// Makes a decision of the engine, and performs the actions that follow.
     @discardableResult
     func decide<Answer>(_ body: (inout TokenEngine, Moment) -> Answer) -> Answer {
         let answer = body(&engine, clock.moment)
@@ -10,7 +10,7 @@ extension OAuthManager {
         return answer
     }
 
-    /// Tells the engine what happened, and performs the actions that follow.
+    /// Reports an event to the engine, and performs the actions that follow.
     func handle(_ event: TokenEvent) {
         perform(engine.handle(event, at: clock.moment))
     }
@@ -36,7 +36,7 @@ extension OAuthManager {
         }
     }
 
-    /// Lets requests see the state as it is now.
+    /// Publishes the state for requests.
     func publish() { snapshot.publish(.init(engine, at: clock.moment)) }
 
     private func newWaiters() -> RenewalWaiters {
@@ -45,9 +45,9 @@ extension OAuthManager {
 
     // MARK: - Renewals
 
-    /// Starts a renewal at once, whatever is in force; there must be none in progress.
+    /// Starts a renewal immediately; none may be in progress.
     ///
-    /// - Returns: where to wait for its outcome.
+    /// - Returns: the requests that wait for its outcome.
     func renew(
         _ reason: OAuthEvent.Reason,
         presenting grant: TokenGrant? = nil
@@ -71,7 +71,7 @@ extension OAuthManager {
         }
     }
 
-    /// Does some work in the place of a renewal.
+    /// Runs work as if it were a renewal.
     @discardableResult
     func run(
         _ next: RenewalInProgress,
@@ -95,14 +95,14 @@ extension OAuthManager {
         return running
     }
 
-    /// For a transport that neither answers nor keeps its deadline: another renewal must be possible.
+    /// A transport may neither respond nor keep its deadline, and another renewal must be possible.
     private func watchdog(of next: RenewalInProgress) -> Task<Void, Never> {
         let limit = clock.now + configuration.renewalTimeout
         let last = configuration.timeoutAfterResume
         return Task { [clock] in
             do {
                 try await clock.sleep(until: limit - last)
-                // On a clock that goes on while the machine is suspended: the answer may come now.
+                // The clock runs while the machine is suspended: the response may arrive now.
                 try await clock.sleep(until: clock.now + last)
             } catch { return }
             handle(.renewalOverdue(next, jitter: jitter()))
@@ -117,15 +117,15 @@ extension OAuthManager {
             handle(.answered(generation: next.generation, .inconclusive))
         }
         queues.begin(RunningTrial(waiters: waiters, timer: timer))
-        // A request that waits to be sent has the token with this; a replay asks for it, unless no other
-        // request can.
+        // A request that waits to be sent has the token with this. A replay reads it, unless no other
+        // request may.
         let purpose = waiters.releaseOne(.credential(next.credential))
         if purpose == .request || (purpose == .replay && next.credential.isForOneUse) {
             handle(.trialTokenTaken)
         }
     }
 
-    /// Does what is due while the token is still good: checks the store for changes, or renews.
+    /// Checks the store for changes or renews the token while it is still good.
     func refreshEarly() async {
         if engine.nextStoreCheck.isReached(at: clock.moment) {
             await access.checkForChanges(for: self)
@@ -135,12 +135,12 @@ extension OAuthManager {
 
     /// Pauses after a failed token request.
     func fail(_ failure: TokenFailure) -> RenewalOutcome {
-        // A renewal that was abandoned has been counted.
+        // An abandoned renewal has been counted.
         if Task.isCancelled, let known = engine.backoff.lastFailure { return .failed(known) }
         return decide { $0.fail(failure, jitter: jitter(), at: $1) }
     }
 
-    /// Goes on with what another process stored while a renewal was in progress.
+    /// Uses the record that another process stored during the renewal.
     func yieldToStored() -> RenewalOutcome {
         decide { $0.yieldToStored(jitter(), at: $1) }
     }
@@ -150,7 +150,7 @@ extension OAuthManager {
     /// Whether the record in memory could not be written.
     var isUnsaved: Bool { engine.isUnsaved }
 
-    /// Whether neither a token nor a record is known.
+    /// Whether there is neither a token nor a record.
     var knowsNoToken: Bool { engine.current == nil && engine.record == nil }
 
     /// Writes the record as soon as possible.
@@ -161,6 +161,6 @@ extension OAuthManager {
     /// Notes that the attempts to write the record have ended.
     func endRewriting() { rewriting = nil }
 
-    /// Tries to write what could not be written, if there is something.
+    /// Tries to write an unsaved record.
     package func writeAgain() async { await access.saveAgain(for: self) }
 }

@@ -1,9 +1,11 @@
 import NetworkCore
 
-/// What a program or a user asks of the manager, beside requests.
+/// Commands of a program or a user.
 extension OAuthManager {
-    /// Reads the store before the first request does: adopts a token that is still good, and resolves a
-    /// renewal whose outcome was unknown when the process stopped.
+    /// Reads the store before the first request does.
+    ///
+    /// Adopts a token that is still good, and resolves a renewal that had no known outcome when the
+    /// process stopped.
     ///
     /// Makes no other token request. Returns when that is done.
     public func start() async {
@@ -15,16 +17,16 @@ extension OAuthManager {
 
     /// Reads the store again, for instance after a sign-in there.
     ///
-    /// Makes no token request, except to resolve one whose outcome was unknown. Returns when what was
-    /// found is in force.
+    /// Makes no token request, except to resolve one without a known outcome. Returns when the stored
+    /// token is in force.
     ///
-    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for one if the store cannot be
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for example if the store cannot be
     ///   read, `.reauthorizationRequired` or `.cancelled`.
     public func lookIntoStore() async throws {
         try await renewNow(.recovery)
     }
 
-    /// Asks the token endpoint for a new token now, whatever is in force.
+    /// Requests a new token now, even if the current one is good.
     ///
     /// Waits for a renewal in progress and then makes its own; neither the back-off nor the excess guard
     /// delays it.
@@ -45,10 +47,10 @@ extension OAuthManager {
     /// Presents a grant that a user has just obtained, such as an authorization code, and starts a new
     /// grant family with the tokens it brings.
     ///
-    /// It is presented once and never repeated (RFC 6749 §4.1.2). If it fails, what was there before
-    /// stays as it was.
+    /// It is presented once and never repeated (RFC 6749 §4.1.2). If it fails, the earlier tokens stay
+    /// in force.
     ///
-    /// - Parameter grant: what is presented.
+    /// - Parameter grant: the grant.
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` with the server's own words, or
     ///   `.cancelled`; the grant is spent in any case.
     public func signIn(with grant: TokenGrant) async throws {
@@ -62,14 +64,14 @@ extension OAuthManager {
         }
     }
 
-    /// Waits for a renewal that presents a refresh token: if the process ended before, its answer would be
-    /// lost, and with it the token that the server has put in place of the one presented.
+    /// Waits for a renewal that presents a refresh token: if the process ended earlier, the response
+    /// would be lost, and with it the new refresh token.
     ///
-    /// Returns when it is stored, or at the deadline. Does not wait for what can be requested again. What
-    /// could not be written before is tried once more.
+    /// Returns when it is stored, or at the deadline. Does not wait for tokens that can be requested
+    /// again. Tries once more to write an unsaved record.
     ///
-    /// - Parameter deadline: when to stop waiting.
-    /// - Returns: whether nothing is lost with the process; `false` if a refresh token exists nowhere but
+    /// - Parameter deadline: the end of the wait.
+    /// - Returns: whether nothing is lost with the process; `false` if a refresh token exists only
     ///   here, so that a new sign-in will be needed.
     @discardableResult
     public func finishRenewal(until deadline: ContinuousClock.Instant) async -> Bool {
@@ -95,12 +97,12 @@ extension OAuthManager {
     /// The next request starts over: with the client's credentials, or with the refresh token of the
     /// configuration, if there is one. Requests that come before the end wait for it.
     ///
-    /// - Throws: `NetworkError` of kind `.cancelled`; `TokenStoreError` if the store keeps them: here
-    ///   they are forgotten all the same, until the process ends or others are stored.
+    /// - Throws: `NetworkError` of kind `.cancelled`; `TokenStoreError` if the store keeps them. Here
+    ///   they are forgotten nevertheless, until the process ends or others are stored.
     public func forget() async throws {
         try await waitForRenewal()
         let removal = Task { try await access.forget(for: self) }
-        // In the place of a renewal, so that none adopts what is still stored.
+        // Blocks renewals, so that none adopts the record that is still stored.
         let running = run(decide { engine, _ in engine.begin(.forced) }) { _ in
             _ = await removal.result
             return .askAgain

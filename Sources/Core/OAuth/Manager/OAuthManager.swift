@@ -1,13 +1,12 @@
 public import NetworkCore
 
-/// Owns the tokens of one credential: gets them, renews them before they expire, and knows what a 401
-/// means.
+/// Owns the tokens of one credential: gets them, renews them before they expire, and judges 401s.
 ///
-/// However many requests ask at once, one token request is made, and all of them get its result. A
-/// renewal belongs to the manager, not to the request that caused it: a request that is cancelled gives
-/// up its own wait and nothing else. Managers that share a token store, in this process or in others,
-/// renew one after the other under the store's lock; they share an access token only if scopes, audience,
-/// resources and parameters are equal.
+/// Requests that need a token at the same time share one token request and its result. A renewal
+/// belongs to the manager, not to the request that caused it: a cancelled request gives up only its own
+/// wait. Managers that share a token store, in this process or in others, renew one after the other
+/// under the store's lock; they share an access token only if scopes, audience, resources and
+/// parameters are equal.
 ///
 /// Every decision is made by `TokenEngine`, a value; the manager performs the actions. An actor on the
 /// default executor. `currentCredential()` neither hops to it nor allocates.
@@ -16,7 +15,7 @@ public actor OAuthManager: Authorizing {
     public nonisolated var kind: String { "oauth" }
     /// `Authorization` (RFC 6750 §2.1).
     public nonisolated var fieldName: HTTPFieldName { .authorization }
-    /// Itself: no wait goes on past its deadline.
+    /// Itself: no wait lasts longer than its deadline.
     public nonisolated func timed() -> any Authorizing { self }
     /// The clocks that lifetimes are measured by.
     public nonisolated let clock: any NetworkClock
@@ -47,9 +46,9 @@ public actor OAuthManager: Authorizing {
     /// - Parameters:
     ///   - service: talks to the authorization server, such as a `TokenEndpointClient`.
     ///   - tokenStore: keeps the tokens of the grant family.
-    ///   - configuration: what to ask for.
+    ///   - configuration: the client, the server and the limits.
     ///   - clock: the machine's, except in tests.
-    ///   - onEvent: receives everything that happens; called on the manager, so it must not block.
+    ///   - onEvent: receives every event; called on the manager, so it must not block.
     public init(
         service: any OAuthService,
         tokenStore: any TokenStoring,
@@ -67,7 +66,7 @@ public actor OAuthManager: Authorizing {
         )
     }
 
-    /// As above, with a source of numbers from 0 to 1 in place of random ones.
+    /// As above, with a source of numbers from 0 to 1 instead of random ones.
     package init(
         service: any OAuthService,
         tokenStore: any TokenStoring,
@@ -95,7 +94,7 @@ public actor OAuthManager: Authorizing {
     /// Makes the manager of credentials that no token endpoint issues, and that need no store.
     ///
     /// - Parameters:
-    ///   - source: gets them in place of a token endpoint's client.
+    ///   - source: gets them instead of a token endpoint's client.
     ///   - requestTimeout: the longest time of one request to the source.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: as above.
@@ -116,11 +115,11 @@ public actor OAuthManager: Authorizing {
 
     deinit { following?.cancel() }
 
-    /// Whether a token can be obtained without a new sign-in, as far as is known now.
+    /// Whether a token can be obtained without a new sign-in.
     ///
-    /// With a grant that presents refresh tokens: whether there is one that is neither dead nor past the
-    /// end the server named for it. Before the store was read, which `start()` does, only the one of the
-    /// configuration is known. With any other grant always.
+    /// With a grant that presents refresh tokens, there must be one that is neither dead nor expired.
+    /// Only the configured one is known until the store is read, which `start()` does. Always true with
+    /// any other grant.
     public nonisolated var isSignedIn: Bool { snapshot.isSignedIn(at: clock.wallNow) }
 
     // MARK: - Requests
@@ -155,11 +154,11 @@ public actor OAuthManager: Authorizing {
         return try await wait.credential()
     }
 
-    /// Judges a 401 by its challenges and by the generation of the token that was refused, and renews the
-    /// token if that may help.
+    /// Judges a 401 by its challenges and by the generation of the refused token, and renews the token
+    /// if that may help.
     ///
-    /// A token that has been replaced since costs no token request. Waits at most the wait timeout or until
-    /// the exchange's deadline; with `report` or `afterReplay` it does not wait.
+    /// A refused token that has been replaced causes no token request. Waits at most the wait timeout
+    /// or until the exchange's deadline; with `report` or `afterReplay` it does not wait.
     public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
         var wait = TokenWait(for: self, until: rejection.deadline)
         return await wait.verdict(on: rejection)

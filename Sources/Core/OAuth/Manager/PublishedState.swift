@@ -1,7 +1,7 @@
 import NetworkCore
 
 extension CredentialSnapshot.Content {
-    /// What requests read without asking the manager.
+    /// The state that requests read without a call to the manager.
     init(_ engine: TokenEngine, at now: Moment) {
         let signIn = engine.signIn
         self.init(isSignedIn: signIn.exists)
@@ -22,7 +22,8 @@ extension CredentialSnapshot.Content {
             }
         }
         if let pause = backoff.activePause(at: now), current.isAlive(at: now, backoff) {
-            // No token is requested before the pause ends, so requests need not ask the manager either.
+            // No token is requested before the pause ends, so requests need not call the manager
+            // either.
             let end = now + (pause.end - now.steady)
             if credential == nil {
                 credential = current.credential
@@ -36,7 +37,8 @@ extension CredentialSnapshot.Content {
 }
 
 extension OAuthStatus {
-    /// The state as users see it, without what only the manager knows: waiters and clock offset.
+    /// The state as users see it, without the waiters and the clock offset, which only the manager
+    /// knows.
     init(_ engine: TokenEngine, at now: Moment) {
         let (token, record) = (engine.current?.token, engine.record)
         self.init(state: State(engine, at: now), generation: engine.generation)

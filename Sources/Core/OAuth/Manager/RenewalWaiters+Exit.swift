@@ -1,7 +1,7 @@
 import NetworkCore
 
 extension RenewalWaiters.Exit {
-    /// What a request that was refused does after its wait.
+    /// The verdict on a refused request after its wait.
     var verdict: Verdict {
         switch self {
         case .outcome(.credential(let credential)) where credential.isForOneUse:
@@ -15,10 +15,10 @@ extension RenewalWaiters.Exit {
         }
     }
 
-    /// Checks that a renewal which a command waited for ended well.
+    /// Checks the end of a renewal that a command waited for.
     ///
-    /// - Parameter now: what the time of the next attempt is counted from.
-    /// - Throws: what the command reports.
+    /// - Parameter now: the time from which the next attempt is counted.
+    /// - Throws: the error that the command reports.
     func check(at now: UnixTime) throws(NetworkError) {
         switch self {
         case .outcome(.credential), .outcome(.sameToken), .outcome(.refusedAgain),
@@ -49,7 +49,7 @@ extension NetworkError {
         )
     }
 
-    /// Why a request gets no credential.
+    /// The error of a request that gets no credential.
     init(_ refusal: RenewalBackoff.Refusal) {
         switch refusal {
         case .dead(let failure):

@@ -99,7 +99,7 @@ struct TokenRenewal {
                 }
             }
         } catch TokenStoreError.unavailable(let detail) {
-            // Without a lock file there is no other process that could hold the lock.
+            // Without a lock file no other process can hold the lock.
             manager.onEvent(.storeFailed(detail: detail))
             return .taken(nil)
         } catch TokenStoreError.unreadable(let detail) where !presentsStoredTokens {
@@ -146,7 +146,7 @@ struct TokenRenewal {
             case .grant(let next): presentation = next
             case .end(let outcome): return outcome
             }
-            // A forced renewal is no sign of an API that refuses every token.
+            // A forced renewal does not point to an API that refuses every token.
             let isExpected =
                 reason == .forced
                 || manager.engine.current?.hasRunItsCourse(at: clock.moment) ?? false

@@ -8,11 +8,11 @@ struct TokenStoreAccess: Sendable {
 
     // MARK: - Reading
 
-    /// Reads what is stored, under the lock if there is one.
+    /// Reads the stored record, under the lock if there is one.
     ///
-    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a refresh token
-    ///   newer than any known here: presenting an older one could revoke the family.
-    ///   `NetworkError` of kind `.cancelled`.
+    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a newer refresh
+    ///   token than the known one: presenting an older one could revoke the family. `NetworkError` of
+    ///   kind `.cancelled`.
     func read(under lock: TokenStoreLock?, for manager: isolated OAuthManager) async throws {
         try await inherit(under: lock, for: manager)
         var found: TokenRecord?
@@ -25,8 +25,8 @@ struct TokenStoreAccess: Sendable {
             report(error, to: manager)
             manager.decide { engine, _ in engine.apply(.unreadable) }
             guard case .refreshToken = configuration.grant else { return }
-            // A store that fails holds what this manager wrote; one that cannot be understood was written
-            // by another program.
+            // A store that fails holds the record of this manager. An unreadable one was written by
+            // another program.
             if case TokenStoreError.unreadable = error { throw error }
             if manager.engine.record == nil { throw error }
             return
@@ -41,11 +41,11 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    /// What is reported of a store that is gone.
+    /// The report of a missing store.
     private static let vanished =
         "the place where tokens are stored was removed; the tokens in memory are stored again"
 
-    /// Goes on with what is in memory, which is the newest, and writes it again.
+    /// Keeps the record in memory, which is the newest, and writes it again.
     private func keepMemory(of manager: isolated OAuthManager) {
         manager.decide { engine, now in
             engine.apply(.storeLost)
@@ -54,20 +54,20 @@ struct TokenStoreAccess: Sendable {
         manager.saveLater()
     }
 
-    /// Takes a good token that another manager or process left in the store, where nothing is known yet:
-    /// another process may hold the lock for as long as a slow server takes.
+    /// Adopts a good stored token of another manager or process before the lock is taken, if no token
+    /// is known yet: another process may hold the lock while a slow server responds.
     ///
-    /// - Returns: how the renewal ends with it; `nil` if there is more to do under the lock.
+    /// - Returns: the end of the renewal; `nil` if it continues under the lock.
     func adoptAtFirstSight(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
     ) async -> RenewalOutcome? {
         guard manager.knowsNoToken, reason != .forced else { return nil }
         if let predecessor = manager.predecessor {
-            // A look at the start goes on to the lock, and takes over what the other has by then.
+            // A start continues to the lock, and takes over the record of the predecessor.
             guard reason == .recovery, await !predecessor.isUnsaved else { return nil }
         }
-        // Under the lock it is clear what a failure means.
+        // Failures are judged under the lock.
         guard let found = try? await store.load(), !manager.engine.hasHandedOver,
             manager.knowsNoToken
         else { return nil }
@@ -79,11 +79,11 @@ struct TokenStoreAccess: Sendable {
         return manager.predecessor == nil ? adopted : nil
     }
 
-    /// Looks into a shared store without its lock where, as far as is known, there is nothing to present:
-    /// machines that start at once, or whose user must sign in, do not queue for the lock.
+    /// Reads a shared store without its lock if nothing is known that could be presented: machines that
+    /// start at the same time, or whose user must sign in, do not queue for the lock.
     ///
-    /// - Returns: how the renewal ends; `nil` if there is more to do under the lock.
-    /// - Throws: `TokenStoreError`: then there is no lock either.
+    /// - Returns: the end of the renewal; `nil` if it continues under the lock.
+    /// - Throws: `TokenStoreError`; the lock would fail too.
     func settleWithoutLock(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
@@ -94,9 +94,9 @@ struct TokenStoreAccess: Sendable {
         return try await settle(for: reason, by: manager)
     }
 
-    /// Learns what is stored, without the lock.
+    /// Reads the stored record without the lock.
     ///
-    /// - Returns: how the renewal ends, if it needs no request; `nil` if it does.
+    /// - Returns: the end of the renewal; `nil` if it needs a request.
     private func settle(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
@@ -114,20 +114,20 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    /// Takes what another process has stored while the lock was waited for, if it is of use.
+    /// Adopts a record that another process stored during the wait for the lock, if it helps.
     ///
-    /// - Returns: how the renewal ends with it; `nil` if the lock is wanted all the same.
+    /// - Returns: the end of the renewal; `nil` if it still needs the lock.
     /// - Throws: `TokenStoreError`.
     func adoptNews(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
     ) async throws -> RenewalOutcome? {
-        // What the predecessor holds is newer than anything that is stored.
+        // The record of the predecessor is newer than the stored one.
         guard manager.predecessor == nil else { return nil }
         return try await settle(for: reason, by: manager)
     }
 
-    /// Passes on what other processes store, until the manager is gone.
+    /// Passes on the records of other processes until the manager is gone.
     func followChanges(for manager: isolated OAuthManager) -> Task<Void, Never>? {
         store.changes().map { changes in
             // The manager's own task: it ends with the manager.
@@ -147,8 +147,8 @@ struct TokenStoreAccess: Sendable {
 
     /// Checks whether the store was changed elsewhere.
     ///
-    /// That is a sign-in or sign-out by another tool, or a renewal by another process. Asks no server and
-    /// takes no lock.
+    /// Such a change is a sign-in or sign-out by another tool, or a renewal by another process. Sends
+    /// no request and takes no lock.
     func checkForChanges(for manager: isolated OAuthManager) async {
         // A store that many machines share reports changes, so that they need not all read it.
         if store.isShared {
@@ -165,7 +165,7 @@ struct TokenStoreAccess: Sendable {
             }
             manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
         } catch {
-            // A file that makes no sense is for the next renewal, which has the lock.
+            // The next renewal, which has the lock, handles an unreadable file.
             manager.handle(.storeCheckFailed)
         }
     }
@@ -182,16 +182,16 @@ struct TokenStoreAccess: Sendable {
         await save(manager.engine.record(with: entry), presented: presented, for: manager)
     }
 
-    /// Writes a record in place of the one that was read.
+    /// Writes a record over the one that was read.
     ///
-    /// If that fails the record stays in memory and is written later: a token that the server has rotated
-    /// is not thrown away because the disk is full.
+    /// If that fails, the record stays in memory and is written later: a full disk must not cost a
+    /// rotated token.
     ///
     /// - Parameters:
     ///   - next: the record.
     ///   - presented: the refresh token that its tokens were obtained with.
-    ///   - manager: whose record it is.
-    /// - Returns: what became of it.
+    ///   - manager: the manager of the record.
+    /// - Returns: the result.
     @discardableResult
     func save(
         _ next: TokenRecord,
@@ -253,14 +253,14 @@ struct TokenStoreAccess: Sendable {
         manager.decide { engine, _ in engine.apply(.saved(draft)) }
     }
 
-    /// Tries to write what could not be written, if there is something; a renewal writes by itself.
+    /// Tries to write an unsaved record; a renewal writes by itself.
     func saveAgain(for manager: isolated OAuthManager) async {
         guard manager.isUnsaved, manager.engine.renewal == nil else { return }
         let check = manager.engine.beginStoreCheck()
         let before = manager.engine.record?.refreshToken
         do {
             if store.isShared {
-                // Another machine may have stored a token that serves all of them.
+                // Another machine may have stored a token that serves all machines.
                 let found = try await store.load()
                 guard manager.engine.hasBegunNoRenewal(since: check) else { return }
                 manager.decide { engine, _ in engine.learn(found) }

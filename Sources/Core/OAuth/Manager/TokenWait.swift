@@ -1,12 +1,13 @@
 import NetworkCore
 
-/// How one request waits for a token, at most until its deadline and the manager's own limit.
+/// The wait of one request for a token, at most until its deadline and the manager's own limit.
 struct TokenWait {
     private let manager: OAuthManager
     private let deadline: ContinuousClock.Instant?
-    /// When the wait ends.
+    /// The end of the wait.
     private let limit: ContinuousClock.Instant
-    /// Until when the request puts up with failed renewals, from the first one on; never longer than `limit`.
+    /// The end of the request's patience with failed renewals, counted from the first one; never after
+    /// `limit`.
     ///
     /// A renewal that took long to fail leaves time for another one.
     private var patience: ContinuousClock.Instant?
@@ -36,7 +37,7 @@ struct TokenWait {
                     switch await manager.answerAfterWait() {
                     case .credential(let credential): return credential
                     case .refused(let reason): refusal = NetworkError(reason)
-                    // Someone has signed in since, or what failed was a sign-in.
+                    // Someone has signed in since, or a sign-in failed.
                     case .wait, nil: continue
                     }
                 case .timedOut: return try await credentialAfterTimeout()

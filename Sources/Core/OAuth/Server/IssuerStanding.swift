@@ -1,6 +1,6 @@
 import NetworkCore
 
-/// How netproxy knows an authorization server, and so what its metadata may say.
+/// The origin of netproxy's knowledge of an authorization server, which limits its metadata.
 package enum IssuerStanding: Sendable {
     /// The configuration names it.
     case configured
@@ -9,16 +9,16 @@ package enum IssuerStanding: Sendable {
     /// A protected resource names it. Its metadata may spell a root issuer with or without the slash.
     case named
 
-    /// Whether a document may name this issuer where another one is expected.
+    /// Whether a document may name this issuer in place of the expected one.
     func accepts(_ issuer: String, for expected: String) -> Bool {
         issuer == expected || self == .named && issuer.isSameIssuer(expected)
     }
 
-    /// Refuses an endpoint that only the server itself vouches for, on this machine or its networks, or
-    /// without TLS.
+    /// Refuses an endpoint on this machine or its networks, or without TLS, if only the server itself
+    /// vouches for it.
     ///
-    /// Only on the issuer's own origin is `http` what was allowed for the issuer. On this machine any
-    /// endpoint may be named by a server on this machine.
+    /// `http` is allowed only on the issuer's own origin, if it is allowed for the issuer. A server on
+    /// this machine may name any endpoint.
     ///
     /// - Throws: `MetadataError`.
     func check(

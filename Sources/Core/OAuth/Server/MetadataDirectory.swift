@@ -5,15 +5,15 @@ public import NetworkCore
 ///
 /// An actor on the default executor. Only token requests use it, never the requests of apps.
 public actor MetadataDirectory {
-    /// How long metadata is cached: a day, since endpoints rarely move.
+    /// The lifetime of cached metadata: a day, since endpoints rarely move.
     private static let lifetime = Duration.seconds(24 * 3600)
     /// The minimum time between two fetches.
     private static let refreshAfter = Duration.seconds(60)
-    /// How long a fetch may take in total, over all well-known places.
+    /// The maximum duration of a fetch over all well-known places.
     private static let timeout = Duration.seconds(10)
-    /// The same while cached metadata can be used instead: the token request has 10 s for both.
+    /// The same if cached metadata can be used instead: the token request has 10 s for both.
     private static let renewalTimeout = Duration.seconds(3)
-    /// The longest document that is read: 256 KiB.
+    /// The largest accepted document: 256 KiB.
     private static let limit = 256 * 1024
 
     /// The issuer identifier; compared byte for byte.
@@ -26,7 +26,7 @@ public actor MetadataDirectory {
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
     private var isInvalid = false
-    /// When the last fetch ended, successful or not.
+    /// The end of the last fetch, successful or not.
     private var lookedAt: ContinuousClock.Instant?
 
     /// Names a server; nothing is sent yet.
@@ -54,7 +54,7 @@ public actor MetadataDirectory {
         )
     }
 
-    /// Names a server of which a protected resource has said that it is its authorization server.
+    /// Names a server, which a protected resource may have named.
     package init(
         _ standing: IssuerStanding,
         issuer: String,
@@ -92,7 +92,7 @@ public actor MetadataDirectory {
         }
     }
 
-    /// Has the metadata fetched again: a token request failed, and the endpoint may have moved.
+    /// Marks the metadata as outdated: a token request failed, and the endpoint may have moved.
     public func invalidate() { isInvalid = true }
 
     private func begin() -> Task<Result<ServerMetadata, MetadataError>, Never> {
@@ -119,7 +119,7 @@ public actor MetadataDirectory {
 
     /// Tries the well-known places, one after the other, until one has the document.
     ///
-    /// Servers without a document there often answer with an HTML page or a redirect instead of 404.
+    /// Servers without a document there often send an HTML page or a redirect instead of 404.
     private func find() async throws(MetadataError) -> ServerMetadata {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")

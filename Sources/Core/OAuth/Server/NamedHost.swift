@@ -1,15 +1,15 @@
 package import NetproxyHTTPMessage
 
-/// Which hosts a server may name to netproxy, when only that server vouches for them.
+/// The hosts that a server may name to netproxy if only that server vouches for them.
 ///
-/// netproxy runs where others cannot reach: a server elsewhere that names an address of this machine or of
-/// its networks would have netproxy send requests there in its place. The address or name that is written
-/// is judged; what a name resolves to is not.
+/// netproxy reaches hosts that others cannot: a server elsewhere could name an address of this machine
+/// or its networks and make netproxy send requests there. The written address or name is judged, not
+/// the addresses of the name.
 package enum NamedHost {
     /// Whether a server may name a URL.
     ///
-    /// It may if that is on the same host, or not on this machine or its networks. A server on this machine
-    /// may name anything.
+    /// It may name the same host, and hosts outside this machine and its networks. A server on this
+    /// machine may name any host.
     package static func may(_ server: Origin, name other: Origin) -> Bool {
         isOfThisMachine(server.host) || server.host == other.host || !isNear(other.host)
     }
@@ -40,7 +40,7 @@ package enum NamedHost {
             if isIn([("2002::", 16)], address) {
                 return isNear(.v4(UInt32(truncatingIfNeeded: bits >> 80)))
             }
-            // The only addresses that are given out.
+            // The only global unicast addresses in use.
             return !isIn([("2000::", 3)], address) || isIn([("2001::", 23)], address)
         }
     }

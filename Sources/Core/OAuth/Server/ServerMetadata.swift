@@ -5,15 +5,15 @@ package import NetworkCore
 public struct ServerMetadata: Sendable, Hashable {
     /// The issuer identifier, equal to the configured one; `nil` if only URLs are configured.
     public var issuer: String?
-    /// Where tokens are requested.
+    /// The token endpoint.
     public var tokenEndpoint: ServerEndpoint?
     /// The page where a user signs in.
     public var authorizationEndpoint: ServerEndpoint?
-    /// Where device codes are requested (RFC 8628 §4).
+    /// The endpoint for device codes (RFC 8628 §4).
     public var deviceEndpoint: ServerEndpoint?
-    /// Where tokens are revoked (RFC 7009).
+    /// The endpoint for revocations (RFC 7009).
     public var revocationEndpoint: ServerEndpoint?
-    /// Where authorization requests are pushed (RFC 9126 §5).
+    /// The endpoint for pushed authorization requests (RFC 9126 §5).
     public var pushedEndpoint: ServerEndpoint?
     /// Whether the page accepts pushed requests only.
     public var requiresPushedRequests = false
@@ -33,7 +33,7 @@ public struct ServerMetadata: Sendable, Hashable {
     public var proofAlgorithms: [String]?
     /// Whether responses of the authorization endpoint carry `iss` (RFC 9207 §3).
     public var answersWithIssuer = false
-    /// Where clients are registered (RFC 7591 §3).
+    /// The endpoint for client registrations (RFC 7591 §3).
     public var registrationEndpoint: ServerEndpoint?
     /// Whether a client id may be the URL of a document about the client.
     public var acceptsClientDocuments = false
@@ -88,7 +88,7 @@ public struct ServerMetadata: Sendable, Hashable {
     ///   - document: the JSON.
     ///   - issuer: the issuer it must name, compared byte for byte (RFC 8414 §3.3).
     ///   - plainHTTP: whether `http` endpoints are accepted for hosts other than this machine.
-    ///   - standing: how the issuer is known.
+    ///   - standing: the origin of the knowledge of the issuer.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
@@ -187,7 +187,7 @@ private struct EndpointCheck {
     }
 }
 
-/// The reason for which there is no metadata, as one clause that says what to do about it.
+/// The reason for which there is no metadata, as one clause that names the remedy.
 public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of reasons.
     enum Kind {

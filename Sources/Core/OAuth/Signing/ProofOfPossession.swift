@@ -23,15 +23,15 @@ public final class ProofOfPossession: Sendable {
         let role: Role
     }
 
-    /// What is known about a server.
+    /// The nonce and the clock of a server.
     private struct Server {
         let clock: ServerClock
         var nonce: String?
-        /// When it last sent the nonce.
+        /// The time at which it last sent the nonce.
         var heardAt: ContinuousClock.Instant?
     }
 
-    /// How long a nonce is trusted: servers that replace them do so every minute or less often.
+    /// The time for which a nonce is trusted: servers replace nonces every minute or less often.
     private static let nonceTrust = Duration.seconds(30)
 
     private struct Claims: Encodable {
@@ -49,7 +49,7 @@ public final class ProofOfPossession: Sendable {
     private let header: String
     private let servers = Mutex<[ServerKey: Server]>([:])
 
-    /// The thumbprint of the public key (RFC 7638): what tokens are bound to (`jkt`).
+    /// The thumbprint of the public key (RFC 7638), which tokens are bound to (`jkt`).
     public let thumbprint: String
 
     /// Creates the prover of a key.
@@ -78,7 +78,7 @@ public final class ProofOfPossession: Sendable {
     ///   - target: path and query; the proof leaves the query out.
     ///   - token: the access token that the request presents; `nil` for the token endpoint.
     /// - Returns: the value of the `DPoP` field.
-    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
+    /// - Throws: the error of the cryptography library; not expected of a parsed key.
     public func proof(
         for method: HTTPMethod,
         to origin: Origin,
@@ -103,7 +103,7 @@ public final class ProofOfPossession: Sendable {
         return input + "." + Base64URL.encode(try key.signature(of: Array(input.utf8)))
     }
 
-    /// Learns from a response, whatever its status: the nonce for the next proof (RFC 9449 §8.2) and the
+    /// Learns from a response of any status: the nonce for the next proof (RFC 9449 §8.2) and the
     /// server's clock.
     public func learn(from headers: HTTPHeaders, of origin: Origin, as role: Role) {
         let nonce = headers[.dpopNonce].flatMap { ProofOfPossession.isNonce($0) ? $0 : nil }
@@ -138,7 +138,7 @@ public final class ProofOfPossession: Sendable {
     }
 }
 
-/// A token that is bound to a key, with the prover of that key.
+/// A token bound to a key, with the prover of that key.
 struct BoundToken: CredentialProof {
     let token: Secret
     let proof: ProofOfPossession

@@ -3,16 +3,16 @@ import NetworkCore
 /// Posts the client's forms to the endpoints beside the token endpoint: for device codes, revocation and
 /// pushed authorization requests.
 struct ClientExchange {
-    /// The longest answer that is read.
+    /// The largest accepted response.
     private static let limit = 64 * 1024
 
     let transport: any HTTPTransport
     let configuration: OAuthConfiguration
     let clock: any NetworkClock
-    /// How far the server's clock is ahead of ours.
+    /// The time by which the server's clock is ahead of ours.
     let clockOffset: Duration
 
-    /// What goes with a form besides the client's authentication.
+    /// An addition to a form, besides the client's authentication.
     enum Companion {
         case none
         /// A proof of possession, where the configuration has a key (RFC 9449 §10.1).

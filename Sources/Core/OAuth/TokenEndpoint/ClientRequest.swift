@@ -136,7 +136,8 @@ struct ClientRequest {
 extension HTTPTransport {
     /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
     ///
-    /// - Throws: what `send` and reading the content throw; `http_response_timeout` at the deadline.
+    /// - Throws: the errors of `send` and of reading the content; `http_response_timeout` at the
+    ///   deadline.
     package func answer(
         to request: Request,
         upTo limit: Int,

@@ -7,7 +7,7 @@ public import NetworkCore
 /// at the context's deadline, or the engine only stops waiting for it. Nothing is
 /// repeated and no redirect is followed here.
 public struct TokenEndpointClient: OAuthService {
-    /// The longest response that is read: 1 MiB, as in golang/oauth2.
+    /// The largest accepted response: 1 MiB, as in golang/oauth2.
     private static let responseLimit = 1 << 20
 
     /// The minimum time to read the body of a response, however late its head arrives.
@@ -27,7 +27,8 @@ public struct TokenEndpointClient: OAuthService {
         serverClock = ServerClock(clock: clock)
     }
 
-    /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
+    /// The time by which the token endpoint's clock is ahead of ours, from the `Date` of its last
+    /// response.
     public var clockOffset: Duration { serverClock.offset }
 
     /// Presents a grant once.
