@@ -161,13 +161,13 @@ package final class EtcdClient: Sendable {
             do {
                 let answer = try JSONDecoder().decode(answer, from: Data(content.array))
                 if let revised = answer as? any EtcdRevised, revised.revision == 0 {
-                    throw EtcdFault(.unexpected, "\(member) answers without a revision")
+                    throw EtcdFault(.unexpected, "\(member) sent a response without a revision")
                 }
                 return answer
             } catch let fault as EtcdFault {
                 throw fault
             } catch {
-                throw EtcdFault(.unexpected, "\(member) answers something else than etcd does")
+                throw EtcdFault(.unexpected, "\(member) sent a response that is not from etcd")
             }
         }
     }

@@ -69,11 +69,11 @@ extension EtcdFault {
             self.init(.tls, "\(origin) and netproxy do not trust each other: \(words)")
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
-            self.init(.slow, "\(origin) does not answer in time (\(words))")
+            self.init(.slow, "\(origin) does not respond in time (\(words))")
         case .connectionTerminated where certificate == .shown:
             self.init(
                 .unreachable,
-                "\(origin) ends connections (\(words)); if it goes on, it does not trust the client "
+                "\(origin) ends connections (\(words)); if this continues, it does not trust the client "
                     + "certificate"
             )
         default:

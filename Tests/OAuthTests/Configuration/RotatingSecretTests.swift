@@ -5,12 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A client's secret that is replaced while the program runs.
+/// A client's secret replaced while the program runs.
 @Suite struct RotatingSecretTests {
     private let server = ScriptedServer()
     private let place = Place()
 
-    /// Where the secret is kept.
+    /// The place of the secret.
     private final class Place: Sendable {
         private let text = Mutex("old")
 
@@ -81,7 +81,7 @@ import Testing
         #expect(server.seen.count == 1)
     }
 
-    @Test func `a new secret that is refused as well is the end`() async {
+    @Test func `a second refused secret ends the attempts`() async {
         server.script("/token", .json(401, #"{"error":"invalid_client"}"#))
         place.secret = "new"
         #expect(await failure(configuration())?.kind == .configuration)

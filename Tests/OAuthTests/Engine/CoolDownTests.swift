@@ -3,7 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Renewals that do not help: an API that refuses requests for a reason that no token cures, without saying so.
+/// Renewals that do not help: an API refuses requests for another reason than the token, without saying
+/// so.
 @Suite struct CoolDownTests {
     private let harness = OAuthHarness()
 
@@ -26,14 +27,14 @@ import Testing
         }
     }
 
-    @Test func `what one resource refuses costs one renewal while others are served`()
+    @Test func `a resource that refuses the token costs one renewal while others succeed`()
         async throws
     {
         try await mixed()
         #expect(harness.requests == 2)
     }
 
-    @Test func `a token that is bad after all is renewed at the second 401`() async throws {
+    @Test func `a token that turns out bad is renewed at the second 401`() async throws {
         try await mixed()
         #expect(try await status("/orders") == 200)
         harness.server.revokeAccess()
@@ -59,7 +60,7 @@ import Testing
             if harness.requests > before { renewals.append(second) }
             harness.clock.advance(by: .seconds(1))
         }
-        // The first one gets a token; each renewal behind it is refused as well.
+        // The first one gets a token; the token of each later renewal is refused as well.
         #expect(renewals == [0, 10, 30, 70, 130, 190, 250])
     }
 

@@ -6,7 +6,7 @@ import TestSupport
 /// A token engine in a state of the table, with the time that the state needs.
 struct EngineModel {
     private(set) var engine: TokenEngine
-    /// What the engine asked for since the last event, without publishing the snapshot.
+    /// The actions since the last event, without publishing the snapshot.
     private(set) var actions: [String] = []
     var now = ManualClock().moment
     private var renewal = RenewalInProgress(id: -1, reason: .initial)
@@ -166,7 +166,7 @@ struct EngineModel {
         return outcome
     }
 
-    // MARK: - What came of it
+    // MARK: - The result
 
     var tokenState: TokenEngineTests.TokenState {
         guard let token = engine.current else { return .none }

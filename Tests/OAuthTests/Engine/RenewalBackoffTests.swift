@@ -40,7 +40,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
-    @Test func `the wait that is told is the one that is kept`() async throws {
+    @Test func `the reported wait is the real one`() async throws {
         let told = OAuthHarness.EventLog()
         let server = AuthorizationServerModel(clock: ManualClock())
         server.script(.unreachable)
@@ -138,7 +138,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
-    @Test func `a fault of the configuration is asked about seldom`() async throws {
+    @Test func `a configuration fault is retried rarely`() async throws {
         let harness = OAuthHarness()
         let body = #"{"error":"invalid_client","error_description":"unknown client"}"#
         harness.server.script(.respond(401, body, [:]))
@@ -147,7 +147,7 @@ import Testing
         #expect(error?.detail.contains("invalid_client: unknown client") == true)
     }
 
-    @Test func `a fault of the configuration is asked about ever more seldom`() async throws {
+    @Test func `a configuration fault is retried more and more rarely`() async throws {
         let harness = OAuthHarness()
         let body = #"{"error":"invalid_client"}"#
         for wait in [60, 120, 240, 480, 600, 600] {
@@ -155,7 +155,7 @@ import Testing
             #expect(await harness.failure()?.retryAfter == wait)
             harness.clock.advance(by: .seconds(wait))
         }
-        // One success, and it begins anew.
+        // One success resets the delay.
         _ = try await harness.token()
         harness.clock.advance(by: .seconds(3600))
         harness.server.script(.respond(401, body, [:]))
@@ -169,7 +169,7 @@ import Testing
             .respond(503, #"{"error":"temporarily_unavailable"}"#, [:]),
         ] as [AuthorizationServerModel.Mishap]
     )
-    func `while requests wait, a server that is away is asked within eight seconds`(
+    func `while requests wait, an unreachable server gets another request within eight seconds`(
         mishap: AuthorizationServerModel.Mishap
     ) async throws {
         let harness = OAuthHarness(jitter: 1)
@@ -181,8 +181,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
-    /// Otherwise a token endpoint that is well again would not be asked until a renewal in the background
-    /// is due.
+    /// Otherwise a repaired token endpoint would not be used until a renewal in the background is due.
     @Test func `only renewals in the background wait for more than eight seconds`() {
         var backoff = RenewalBackoff()
         let clock = ManualClock()
@@ -212,7 +211,7 @@ import Testing
         #expect(await harness.failure()?.kind == .credentialUnavailable)
     }
 
-    @Test func `a token that was refused after its replay is not renewed for ten seconds`()
+    @Test func `a token refused at its replay is not renewed for ten seconds`()
         async throws
     {
         let harness = OAuthHarness()
@@ -239,7 +238,7 @@ import Testing
         #expect(await harness.manager.status().state == .fresh)
     }
 
-    @Test func `a refused token that is given again is asked for again after ten seconds`()
+    @Test func `a refused token that the server returns again is renewed after ten seconds`()
         async throws
     {
         let harness = OAuthHarness()
@@ -275,7 +274,7 @@ import Testing
         _ = try await harness.token()
         harness.server.revokeAll()
         #expect(await harness.reject(1) == .passThrough(.reauthorizationRequired))
-        // The store gives its door up to the next one that takes the lock.
+        // The next caller that takes the lock removes the door from the store.
         let door = Door()
         store.door = door
         harness.clock.advance(by: .seconds(4))
@@ -340,7 +339,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
-    @Test func `what was forgotten is not used`() async throws {
+    @Test func `forgotten tokens are not used`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         try await harness.manager.forget()
@@ -349,7 +348,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
-    @Test func `the server's own words reach the person who asks`() async throws {
+    @Test func `the server's message reaches the user`() async throws {
         let harness = OAuthHarness()
         harness.server.script(
             .respond(401, #"{"error":"invalid_client","error_description":"no such app"}"#, [:])
@@ -362,7 +361,7 @@ import Testing
     }
 }
 
-/// A clock that has moved on whenever somebody looks at it, as real ones have.
+/// A clock that moves with each reading, like a real one.
 private final class RunningClock: NetworkClock {
     private let looks = Mutex(0)
     private let start = ContinuousClock.now

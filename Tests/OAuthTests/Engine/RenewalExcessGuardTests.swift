@@ -15,7 +15,7 @@ import Testing
     @Test func `before sending, too many renewals are refused with the time to wait`() async throws
     {
         let harness = OAuthHarness()
-        // Every token ends at once, so every request wants one.
+        // Every token expires immediately, so every request needs one.
         harness.server.setLifetime("0")
         for round in 0..<4 {
             _ = try await harness.token()
@@ -39,7 +39,7 @@ import Testing
             harness.server.revokeAccess()
         }
         #expect(harness.requests == 30)
-        // Otherwise another client that keeps renewing would keep this one renewing, too.
+        // Otherwise a client that keeps renewing would make this one renew, too.
         #expect(try await harness.send().0.status == 401)
         #expect(harness.requests == 30)
         #expect(await harness.manager.status().lastFailure?.detail.contains("30 times") == true)
@@ -47,14 +47,14 @@ import Testing
         #expect(try await harness.send().0.status == 200)
     }
 
-    @Test func `tokens for one use that the API takes are no excess`() async throws {
+    @Test func `accepted tokens for one use do not count as excess`() async throws {
         let harness = OAuthHarness()
         harness.server.setLifetime("0")
         for _ in 1...20 { #expect(try await harness.send().0.status == 200) }
         #expect(harness.requests == 20)
     }
 
-    @Test func `what a person forces is neither counted nor refused`() async throws {
+    @Test func `a forced renewal is neither counted nor refused`() async throws {
         let harness = OAuthHarness()
         for _ in 1...8 { try await harness.manager.forceRefresh() }
         #expect(harness.requests == 8)
@@ -134,7 +134,8 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `tokens that live for seconds are renewed for as long as they serve`() async throws {
+    @Test func `tokens that live for seconds are renewed while the API accepts them`() async throws
+    {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.setLifetime("3")
         for expected in 1...30 {
@@ -145,8 +146,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `a hint that asks for a renewal each second is not followed for long`() async throws
-    {
+    @Test func `a hint for a renewal each second is not followed for long`() async throws {
         let harness = OAuthHarness()
         harness.server.setExtra(#","refresh_in":1"#)
         for expected in 1...5 {
@@ -166,7 +166,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-5")
     }
 
-    @Test func `tokens that are refused before their time still count`() async throws {
+    @Test func `tokens refused before their expiry still count`() async throws {
         let harness = OAuthHarness()
         harness.server.setLifetime("3")
         _ = try await harness.token()
@@ -210,7 +210,7 @@ import Testing
         #expect(try await harness.token() == "Bearer outside")
     }
 
-    @Test func `a credential that was taken away is an error and comes back`() async throws {
+    @Test func `a removed credential is an error and comes back`() async throws {
         let store = MemoryTokenStore()
         let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
         try await harness.manager.signIn(with: .refreshToken(Secret("initial")))

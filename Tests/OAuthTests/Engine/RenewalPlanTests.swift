@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `a step that was in vain is followed by the step of the next rule`() {
+    @Test func `a futile step is followed by the step of the next rule`() {
         var plan = RenewalPlan()
         plan.present(.known)
         let refusal = Response.secretOrTime.refusal

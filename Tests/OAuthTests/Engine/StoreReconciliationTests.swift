@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Whose tokens count where a manager could not write its own: each way in which the store may have
-/// changed meanwhile.
+/// The tokens that count when a manager could not write its own, for each change of the store
+/// meanwhile.
 @Suite struct StoreReconciliationTests {
     enum Change: Sendable {
         case nothing
@@ -17,29 +17,29 @@ import Testing
         case anotherClient
     }
 
-    /// What is stored in the end.
+    /// The record stored at the end.
     enum Stored: Sendable {
         case ours
         case theirs
         case nothing
     }
 
-    // The manager has `refresh-2`, in place of `refresh-1`, which is stored.
+    // The manager has `refresh-2`; `refresh-1` is stored.
     @Test(
         arguments: [
             (.nothing, .ours, "refresh-2"),
             (.notes, .ours, "refresh-2"),
-            // As behind a copy of the file that was put back: it is a token of somebody else's.
+            // As after a restored copy of the file: the token belongs to another client.
             (.olderToken, .theirs, "initial"),
             (.ourToken, .theirs, "refresh-2"),
             (.anotherToken, .theirs, "somebody-else"),
             (.signOut, .nothing, "initial"),
             (.anotherSeed, .ours, "refresh-2"),
-            // In memory they are good, but they take nobody's place.
+            // In memory they are good, but they do not replace other tokens.
             (.anotherClient, .theirs, "refresh-2"),
         ] as [(Change, Stored, String)]
     )
-    func `what could not be written and what is stored by now`(
+    func `the record that counts follows the table`(
         change: Change,
         stored: Stored,
         presented: String
@@ -61,7 +61,7 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == presented)
     }
 
-    /// Renews the first token; what comes of it is not saved.
+    /// Renews the first token; the result is not saved.
     private func renewUnsaved(_ harness: OAuthHarness, _ store: WatchedStore) async throws {
         _ = try await harness.token()
         harness.server.gate.close()

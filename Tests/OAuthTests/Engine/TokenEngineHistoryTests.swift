@@ -81,12 +81,12 @@ import Testing
         #expect(model.actions == ["end pause", "adopted"])
         #expect(model.tokenState == .fresh)
         #expect(model.activity == .idle)
-        // How good it is, is not known here: a refused replay does not pause the renewals.
+        // Its quality is unknown here: a refused replay does not pause the renewals.
         #expect(model.happen(.refusedReplay) == "already_replayed")
         #expect(model.actions == ["unprove", "renew unauthorized"])
     }
 
-    @Test func `a store that changed during a renewal is not what the check has found`() {
+    @Test func `a check finds nothing new in a store that changed during a renewal`() {
         var model = EngineModel(.fresh, .idle)
         let check = model.engine.beginStoreCheck()
         model.now = model.now + .seconds(3580)

@@ -6,12 +6,12 @@ import Testing
 
 /// Walks the tables of the article "The token engine" without actor, clock or disk.
 @Suite struct TokenEngineTests {
-    /// What is known of the token.
+    /// The state of the token.
     enum TokenState: String {
         case none, fresh, stale, due, expired, suspected, refused
     }
 
-    /// What the engine is doing.
+    /// The activity of the engine.
     enum Activity: String {
         case idle, renewing, trial, paused, excess, dead
     }
@@ -33,8 +33,8 @@ import Testing
         case signOut = "sign-out"
     }
 
-    /// Columns: token, activity, event; what the request or the renewal gets; what the manager does, besides
-    /// publishing the snapshot; token and activity afterwards, if they change.
+    /// Columns: token, activity, event; the result for the request or the renewal; the actions of the
+    /// manager, without publishing the snapshot; token and activity afterwards, if they change.
     static let table = """
         none      | idle     | request            | wait                     | renew initial
         fresh     | idle     | request            | token                    |
@@ -107,7 +107,7 @@ import Testing
         """
 
     @Test(arguments: table.split(separator: "\n").map(String.init))
-    func `the engine does what its table says`(row: String) throws {
+    func `the engine follows its table`(row: String) throws {
         let cells = row.split(separator: "|", omittingEmptySubsequences: false)
             .map { $0.split(separator: " ").joined(separator: " ") }
         let token = try #require(TokenState(rawValue: cells[0]))
@@ -125,7 +125,7 @@ import Testing
         #expect(model.activity == nextActivity ?? (isStarted ? .renewing : activity))
     }
 
-    @Test func `those who wait for the trial of another process's token go on with the next one`()
+    @Test func `requests that wait for the trial of another process's token wait for the next one`()
         throws
     {
         var model = EngineModel(.refused, .renewing)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct TokenLifetimeTests {
-    @Test func `a token is asked for once and then used`() async throws {
+    @Test func `a token is requested once and then used`() async throws {
         let harness = OAuthHarness()
         #expect(harness.manager.currentCredential() == nil)
         #expect(try await harness.token() == "Bearer access-1")
@@ -12,7 +12,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `callers that come together share one token request`() async throws {
+    @Test func `concurrent callers share one token request`() async throws {
         let harness = OAuthHarness()
         harness.server.gate.close()
         async let tokens = withThrowingTaskGroup { group in
@@ -25,7 +25,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `a token in its last part is renewed while everybody goes on using it`()
+    @Test func `a token near its end is renewed while every request still uses it`()
         async throws
     {
         let harness = OAuthHarness()
@@ -49,7 +49,7 @@ import Testing
         let harness = OAuthHarness()
         harness.server.setLifetime("300")
         _ = try await harness.token()
-        // Nobody asks for the token meanwhile: the look into the store that this sets off would renew it.
+        // No request reads the token meanwhile: the check of the store would renew it.
         harness.clock.advance(by: .seconds(239))
         #expect(await harness.manager.status().state == .fresh)
         harness.clock.advance(by: .seconds(2))
@@ -95,7 +95,7 @@ import Testing
         #expect(await harness.manager.status().expiresIn == .seconds(91))
     }
 
-    @Test func `a time of day that is set back does not prolong a token`() async throws {
+    @Test func `a clock that is set back does not prolong a token`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.clock.setWall(by: .seconds(-86_400))
@@ -154,7 +154,7 @@ import Testing
         #expect(context.authorization?.generation == 2)
         #expect(context.authorization?.isRefreshed == true)
         #expect(harness.requests == 2)
-        // Nobody else gets it.
+        // No other request gets it.
         #expect(try await harness.token() == "Bearer access-3")
     }
 
@@ -218,7 +218,7 @@ import Testing
     @Test func `a machine that slept past the end of a token does not send it`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
-        // No timer of ours has to fire for that: the deadline is compared when the token is read.
+        // This needs no timer: the deadline is compared when the token is read.
         harness.clock.setWall(by: .seconds(8 * 3600))
         #expect(harness.manager.currentCredential() == nil)
         #expect(try await harness.token() == "Bearer access-2")

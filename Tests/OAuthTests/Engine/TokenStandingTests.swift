@@ -4,7 +4,7 @@ import Testing
 
 @testable import OAuth
 
-/// Which histories of a token can be told apart, and which pause in renewals follows.
+/// The distinct histories of a token, and the pauses in renewals that follow.
 @Suite struct TokenStandingTests {
     let now = ManualClock().moment
 
@@ -18,7 +18,7 @@ import Testing
         #expect(standing.doubt == .refused)
     }
 
-    @Test func `a suspicion ends with an answer`() {
+    @Test func `a suspicion ends with a successful response`() {
         var standing = TokenStanding(.issued)
         #expect(standing.raise(.suspected) == true)
         standing.clearSuspicion()
@@ -45,7 +45,7 @@ import Testing
         #expect(coolDown.suspicionEnd == now.steady + .seconds(seconds))
     }
 
-    @Test func `a replay that is refused overrides the pause of a token returned again`() {
+    @Test func `a refused replay overrides the pause of a token returned again`() {
         var standing = TokenStanding(.returnedAgain(end: now.steady + .seconds(10)))
         standing.noteRefusedReplay(.init(failedRenewals: 2, at: now + .seconds(9)))
         #expect(standing.isRefusedOnReplay)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import OAuth
 
-/// A storm of 401s, and the new token that ends it or does not.
+/// A storm of 401s, and a new token that may end it.
 @Suite struct TokenTrialTests {
-    /// Refuses the first token for 32 requests that are in flight together.
+    /// Refuses the first token for 32 concurrent requests.
     private func storm(
         _ harness: OAuthHarness,
         meanwhile: () async -> Void,
@@ -47,7 +47,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a token that is forgotten during its trial is given to no other request`()
+    @Test func `a token forgotten during its trial goes to no other request`()
         async throws
     {
         let harness = OAuthHarness()
@@ -57,7 +57,7 @@ import Testing
             harness.api.gate.open()
         }
         #expect(answers.allSatisfy { $0.status == 200 })
-        // The first, the one that was tried, and the one behind it.
+        // The first token, the tried one, and its successor.
         #expect(harness.requests == 3)
     }
 
@@ -73,7 +73,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a new token that is refused as well costs one request and not a second storm`()
+    @Test func `another refused token costs one request and not a second storm`()
         async throws
     {
         let harness = OAuthHarness()
@@ -106,7 +106,7 @@ import Testing
         let answers = try await storm(harness) {
             #expect(await eventually { harness.api.gate.waiting == 1 })
             let late = Task { try await harness.send().response.status.rawValue }
-            // It is not sent before the first one's answer is there.
+            // It is not sent before the first one's response arrives.
             #expect(await eventually { harness.clock.sleepers >= 2 })
             #expect(harness.api.gate.waiting == 1)
             harness.api.gate.open()
@@ -116,8 +116,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    /// Makes so many callers wait for the token that comes after the first one, and gives back the
-    /// one that tries it.
+    /// Makes callers wait for the token after the first one, and returns the caller that tries it.
     private func newcomers(
         _ count: Int,
         _ harness: OAuthHarness,
@@ -137,14 +136,14 @@ import Testing
         return try results.all[0].get()
     }
 
-    /// What became of each caller, in the order in which it was told.
+    /// The result of each caller, in order.
     private final class Results: Sendable {
         private let state = Mutex<[Result<Credential, any Error>]>([])
         var all: [Result<Credential, any Error>] { state.withLock { $0 } }
         func add(_ result: Result<Credential, any Error>) { state.withLock { $0.append(result) } }
     }
 
-    @Test func `new requests wait for the next token when the one that is tried is refused`()
+    @Test func `new requests wait for the next token if the tried one is refused`()
         async throws
     {
         let harness = OAuthHarness()
@@ -152,7 +151,7 @@ import Testing
         #expect(try await newcomers(12, harness, results).generation == 2)
         let replay = Task { await harness.reject(2) }
         #expect(await eventually { harness.server.gate.waiting == 1 })
-        // They are told nothing yet.
+        // They have no result yet.
         #expect(await eventually { await harness.manager.status().waiters == 12 })
         harness.server.gate.open()
         #expect(await replay.value == .replay)
@@ -164,14 +163,14 @@ import Testing
         #expect(harness.requests == 3)
     }
 
-    /// What became of each replay, in the order in which it was told.
+    /// The verdict on each replay, in order.
     private final class Verdicts: Sendable {
         private let state = Mutex<[Verdict]>([])
         var all: [Verdict] { state.withLock { $0 } }
         func add(_ verdict: Verdict) { state.withLock { $0.append(verdict) } }
     }
 
-    /// Makes twelve replays wait for the token that comes after the first one.
+    /// Makes twelve replays wait for the token after the first one.
     private func replays(_ harness: OAuthHarness) async throws -> Verdicts {
         let verdicts = Verdicts()
         _ = try await harness.token()
@@ -188,7 +187,7 @@ import Testing
             (#"Bearer error="invalid_token""#, .passThrough(.tokenRefusedAgain)),
         ] as [(String?, Verdict)]
     )
-    func `the first answer ends the trial, and only invalid_token keeps the others back`(
+    func `the first response ends the trial, and only invalid_token keeps the others back`(
         challenge: String?,
         others: Verdict
     ) async throws {
@@ -198,7 +197,7 @@ import Testing
         #expect(await eventually { verdicts.all == [.replay] })
         #expect(try await harness.manager.credential(until: nil).generation == 2)
         _ = await harness.reject(2, challenge: challenge, intent: .afterReplay)
-        // The clock stands still: nobody waits for the end of the trial's two seconds.
+        // The clock stands still: no request waits for the end of the trial's two seconds.
         #expect(await eventually { verdicts.all.count == 12 })
         #expect(verdicts.all.dropFirst().allSatisfy { $0 == others })
         #expect(harness.requests == 2)
@@ -208,7 +207,7 @@ import Testing
         let harness = OAuthHarness()
         let verdicts = try await replays(harness)
         harness.onEvent { [manager = harness.manager] event in
-            // A request that came for it before those who waited were told, and was fast.
+            // A fast request that got it before the waiting requests did.
             if case .refreshed = event { _ = manager.currentCredential()?.prove() }
         }
         harness.server.gate.open()
@@ -235,7 +234,7 @@ import Testing
 }
 
 extension Result where Failure == any Error {
-    /// What an operation comes to.
+    /// The result of an operation.
     fileprivate init(_ operation: () async throws -> Success) async {
         do { self = .success(try await operation()) } catch { self = .failure(error) }
     }

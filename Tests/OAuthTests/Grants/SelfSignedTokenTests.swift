@@ -2,7 +2,7 @@ import NetworkCore
 import OAuth
 import Testing
 
-/// Tokens that an API takes as they were signed here.
+/// Tokens signed here that an API accepts directly.
 @Suite struct SelfSignedTokenTests {
     private func token(
         _ key: Secret = SampleKeys.p256,
@@ -47,7 +47,7 @@ import Testing
         #expect(token.validity == .seconds(lifetime - backdating))
     }
 
-    @Test func `it has the stamps it was told to have, and another id each time`() throws {
+    @Test func `it has the configured stamps, and another id each time`() throws {
         let token = try token(stamps: [.issuedAt, .notBefore, .id])
         let first = try SignedToken(try token.signed(at: now)).claims
         let second = try SignedToken(try token.signed(at: now)).claims

@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Tokens that follow a refused one without having been requested for it: whoever revoked the one before may
-/// have revoked them as well.
+/// Tokens that follow a refused one without a request because of the refusal: they may have been
+/// revoked together.
 @Suite struct AdoptedTokenTests {
     private let first = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
     private let second: OAuthHarness
@@ -18,7 +18,7 @@ import Testing
         )
     }
 
-    /// Leaves a token in the store that the first manager does not know yet, and revokes all.
+    /// Stores a token unknown to the first manager, and revokes all tokens.
     private func revokeTokensOfBoth() async throws {
         _ = try await first.token()
         _ = try await second.token()
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test
-    func `a token of another manager's that is refused is renewed, and the request sent again`()
+    func `a refused token of another manager is renewed, and the request is sent again`()
         async throws
     {
         try await revokeTokensOfBoth()
@@ -69,7 +69,7 @@ import Testing
         #expect(context.retries == [.unauthorized, .unauthorized])
         #expect(context.authorization?.notReplayed == .alreadyReplayed)
         #expect(first.requests == 3)
-        // The token that was requested for a refusal has not helped: renewals pause.
+        // The token requested because of a refusal has not helped: renewals pause.
         let (_, later) = try await first.send()
         #expect(later.authorization?.notReplayed == .tokenRefusedAgain)
         #expect(first.requests == 3)
@@ -78,7 +78,7 @@ import Testing
     @Test func `others learn that the token behind a refused trial was refused, too`() async throws
     {
         try await revokeTokensOfBoth()
-        // All wait for the store.
+        // All requests wait for the store.
         let lock = try await first.store.lock(
             until: first.clock.now + .seconds(5),
             clock: first.clock
@@ -93,7 +93,7 @@ import Testing
         lock.release()
         var told = stream.makeAsyncIterator()
         #expect(await told.next() == .replay)
-        // The one that has tried the other manager's token.
+        // The request that has tried the other manager's token.
         report(2)
         #expect(await eventually { await first.manager.status().waiters == 12 })
         first.server.gate.open()

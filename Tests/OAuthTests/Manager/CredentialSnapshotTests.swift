@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What every request pays for its token.
+/// The cost of a token for every request.
 @Suite struct CredentialSnapshotTests {
     @Test func `a request with a live token passes both interceptors without suspending`()
         async throws
@@ -22,7 +22,7 @@ import Testing
             transport: FixedAnswer(status: 200)
         )
         let status = Mutex<HTTPStatus?>(nil)
-        // Runs here and now, up to the first suspension.
+        // Runs synchronously up to the first suspension.
         let exchange = Task.immediate {
             var context = RequestContext()
             let response = try await chain.send(
@@ -40,7 +40,7 @@ import Testing
         _ = try await harness.token()
         harness.clock.advance(by: .seconds(3400))
         harness.server.gate.close()
-        // In its last part: this sets off a renewal, and nobody waits for it.
+        // The token is stale: this starts a renewal that no request waits for.
         #expect(harness.manager.currentCredential()?.generation == 1)
         #expect(await eventually { harness.server.gate.waiting == 1 })
         #expect(harness.manager.currentCredential()?.generation == 1)

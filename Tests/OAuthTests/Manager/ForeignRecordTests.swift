@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// A store that holds the tokens of another client, as after a slip in the configuration.
+/// A store with the tokens of another client, as after a mistake in the configuration.
 @Suite struct ForeignRecordTests {
     private func harness(
         _ store: any TokenStoring,

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Forgetting, while there is traffic and others use the store.
+/// Forgetting tokens while requests and other managers use the store.
 @Suite struct ForgetTests {
     private func signedIn(_ store: WatchedStore) async throws -> OAuthHarness {
         let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
@@ -11,7 +11,7 @@ import Testing
         return harness
     }
 
-    @Test func `what is being forgotten is not taken back by a request`() async throws {
+    @Test func `a request does not bring back tokens that are being forgotten`() async throws {
         let store = WatchedStore()
         let harness = try await signedIn(store)
         let door = Door()
@@ -34,7 +34,7 @@ import Testing
         #expect(store.record == nil)
     }
 
-    @Test func `what the store keeps is forgotten here all the same`() async throws {
+    @Test func `tokens that the store keeps are forgotten in memory nevertheless`() async throws {
         let store = WatchedStore()
         let harness = try await signedIn(store)
         store.failsLocking = true
@@ -47,7 +47,7 @@ import Testing
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
         #expect(await !harness.manager.status().hasRefreshToken)
         #expect(harness.requests == 1)
-        // What somebody stores from now on is news.
+        // A record stored from now on is news.
         harness.server.admit(refreshToken: "somebody-else")
         try store.put {
             $0.refreshToken = Secret("somebody-else")
@@ -58,7 +58,7 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `forgetting is told`() async throws {
+    @Test func `forgetting is reported`() async throws {
         let harness = try await signedIn(WatchedStore())
         try await harness.manager.forget()
         #expect(harness.events.contains { if case .forgotten = $0 { true } else { false } })
@@ -82,7 +82,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
-    @Test func `another client's tokens that were to be forgotten are replaced all the same`()
+    @Test func `another client's tokens are replaced even if they could not be removed`()
         async throws
     {
         let store = WatchedStore()

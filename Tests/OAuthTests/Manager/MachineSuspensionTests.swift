@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Machines that are suspended while a token request is under way.
+/// Machines suspended during a token request.
 @Suite struct MachineSuspensionTests {
-    @Test func `an answer that comes when the machine goes on is taken`() async throws {
+    @Test func `a response that arrives after the machine resumes is used`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.gate.close()
         let caller = Task { try await harness.token() }
@@ -21,7 +21,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `the rest of an answer whose head comes late has a little time`() async throws {
+    @Test func `the rest of a response with a late head has a little time`() async throws {
         let clock = ManualClock()
         let behind = AuthorizationServerModel(clock: clock)
         let client = TokenEndpointClient(
@@ -37,7 +37,7 @@ import Testing
     }
 }
 
-/// Its answers come long after they were asked for, and in two pieces.
+/// Its responses arrive long after the request, and in two pieces.
 private struct LateServer: HTTPTransport {
     let clock: ManualClock
     let delay: Duration
@@ -58,7 +58,7 @@ private struct LateServer: HTTPTransport {
     }
 }
 
-/// Content that comes piece by piece, each behind a turn of everybody else.
+/// Content that arrives piece by piece, each after a turn of all other tasks.
 private final class Pieces: BodySource {
     private let rest: Mutex<[ByteSlice]>
 

@@ -27,13 +27,13 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `a refresh asks for no scope`() async throws {
+    @Test func `a refresh requests no scope`() async throws {
         let harness = harness()
         _ = try await harness.token()
         #expect(harness.server.requests[0].form["scope"] == nil)
     }
 
-    @Test func `what was granted stays so, unless a refresh says otherwise`() async throws {
+    @Test func `the granted scope stays, unless a refresh changes it`() async throws {
         let store = MemoryTokenStore()
         let harness = harness(store: store)
         func granted() -> [String?] { store.record?.accessTokens.values.map(\.scope) ?? [] }
@@ -83,7 +83,7 @@ import Testing
         #expect(try await harness.store.load()?.intent != nil)
     }
 
-    @Test func `a lost answer stays noted until another one comes`() async throws {
+    @Test func `a lost response stays noted until another one arrives`() async throws {
         let harness = harness { $0.lostResponse = .wait }
         harness.server.script(.lostAnswer, .respond(401, #"{"error":"invalid_client"}"#, [:]))
         for _ in 0..<2 {
@@ -96,7 +96,7 @@ import Testing
         #expect(error?.detail.contains("an earlier answer was lost") == true)
     }
 
-    @Test func `an answer that is lost too late is not asked for again`() async throws {
+    @Test func `a response lost too late is not requested again`() async throws {
         let harness = harness()
         harness.server.script(.lostAnswer)
         harness.server.gate.close()
@@ -110,7 +110,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `before a refresh token is presented that is noted`() async throws {
+    @Test func `a refresh token is announced before it is presented`() async throws {
         let harness = harness()
         harness.server.gate.close()
         async let token = harness.token()
@@ -121,7 +121,7 @@ import Testing
         #expect(try await harness.store.load()?.intent == nil)
     }
 
-    @Test func `nothing is noted for a server that is known to leave the refresh token in force`()
+    @Test func `nothing is announced for a server that leaves the refresh token in force`()
         async throws
     {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), rotates: false)
@@ -134,7 +134,7 @@ import Testing
         #expect(await verdict == .replay)
     }
 
-    @Test func `a lost answer is asked for again within the grace window`() async throws {
+    @Test func `a lost response is requested again within the grace window`() async throws {
         let harness = harness(grace: .seconds(30))
         harness.server.script(.lostAnswer)
         #expect(try await harness.token() == "Bearer access-1")
@@ -143,14 +143,14 @@ import Testing
         #expect(await harness.reject(1) == .replay)
     }
 
-    @Test func `an answer with nothing in it is a lost one`() async throws {
+    @Test func `an empty response counts as lost`() async throws {
         let harness = harness(grace: .seconds(30))
         harness.server.script(.answerInstead(200, ""))
         #expect(try await harness.token() == "Bearer access-1")
     }
 
-    @Test func `a death after a lost answer says so`() async throws {
-        // The server gives no grace: the repetition counts as reuse.
+    @Test func `the message of a death after a lost response says so`() async throws {
+        // The server has no grace period: the repetition counts as reuse.
         let harness = harness(grace: .seconds(-1))
         harness.server.script(.lostAnswer)
         let error = await harness.failure()
@@ -159,14 +159,16 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a lost answer is not asked for again where that is not wanted`() async throws {
+    @Test func `a lost response is not requested again if the configuration forbids it`()
+        async throws
+    {
         let harness = harness(grace: .seconds(30)) { $0.lostResponse = .wait }
         harness.server.script(.lostAnswer)
         #expect(await harness.failure()?.kind == .credentialUnavailable)
         #expect(harness.requests == 1)
     }
 
-    @Test func `a renewal that was cut short is settled at start`() async throws {
+    @Test func `an interrupted renewal is settled at start`() async throws {
         let clock = ManualClock()
         let server = AuthorizationServerModel(clock: clock, grace: .seconds(60))
         let store = MemoryTokenStore()
@@ -191,7 +193,7 @@ import Testing
         #expect(!server.sawReuse)
     }
 
-    @Test func `start asks for nothing when nothing is open`() async throws {
+    @Test func `start sends nothing if no renewal is open`() async throws {
         let harness = harness()
         await harness.manager.start()
         #expect(harness.requests == 0)

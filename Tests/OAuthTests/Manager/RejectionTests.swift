@@ -37,7 +37,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `64 requests in flight that are refused together cost one token request`()
+    @Test func `64 requests in flight refused together cost one token request`()
         async throws
     {
         let harness = OAuthHarness()
@@ -62,7 +62,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `new requests wait while a token that is known bad is renewed`() async throws {
+    @Test func `new requests wait while a bad token is renewed`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.gate.close()
@@ -76,7 +76,7 @@ import Testing
         #expect(await verdict == .replay)
     }
 
-    @Test func `new requests do not wait while a token that is suspected is renewed`()
+    @Test func `new requests do not wait while a suspected token is renewed`()
         async throws
     {
         let harness = OAuthHarness()
@@ -91,12 +91,12 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
-    @Test func `a suspicion ends with the next request that is not refused`() async throws {
+    @Test func `a suspicion ends with the next successful request`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.send()
         harness.server.script(.respond(503, "", [:]))
         #expect(await harness.reject(1, challenge: nil) == .passThrough(.refreshFailed))
-        // Suspected, it is no cure for the 401 of an older one.
+        // A suspected token does not help against the 401 of an older one.
         #expect(await harness.reject(0, challenge: nil) == .passThrough(.refreshFailed))
         #expect(try await harness.send().response.status == 200)
         #expect(await eventually { await harness.reject(0, challenge: nil) == .replay })
@@ -148,7 +148,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a second 401 is the answer and renews nothing for a while`() async throws {
+    @Test func `a second 401 is passed through and renews nothing for a while`() async throws {
         let harness = OAuthHarness()
         harness.api.refuseEverything()
         let (response, context) = try await harness.send()
@@ -182,7 +182,7 @@ import Testing
         for generation in 1..<5 { #expect(await harness.reject(generation) == .replay) }
         #expect(await harness.reject(5) == .passThrough(.excess))
         #expect(harness.requests == 5)
-        // An endpoint that refuses every token must not end the others.
+        // An endpoint that refuses every token must not affect the other endpoints.
         #expect(try await harness.token() == "Bearer access-5")
         #expect(await harness.reject(5) == .passThrough(.excess))
         #expect(harness.requests == 5)
@@ -190,7 +190,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-6")
     }
 
-    @Test func `the very same token is no progress`() async throws {
+    @Test func `the same token again does not count as progress`() async throws {
         let harness = OAuthHarness()
         harness.server.setFixedToken("same")
         _ = try await harness.token()
@@ -248,7 +248,7 @@ import Testing
     }
 }
 
-/// Answers every request alike.
+/// Gives every request the same response.
 struct FixedAnswer: HTTPTransport {
     let status: HTTPStatus
 

@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What the authors of Alamofire's authentication interceptor found worth a test each, before sending
-/// (a request wants a token) and after a 401 (a request was refused).
+/// The cases that Alamofire's authentication interceptor tests, before sending (a request needs a
+/// token) and after a 401 (a request was refused).
 @Suite struct RenewalWaitersTests {
     private let error503 = AuthorizationServerModel.Mishap.respond(503, "", [:])
 
@@ -65,7 +65,9 @@ import Testing
     }
 
     @Test(arguments: [400, 403, 404, 407, 500] as [HTTPStatus])
-    func `what is no refusal of the token renews nothing`(_ status: HTTPStatus) async throws {
+    func `a response that does not refuse the token renews nothing`(_ status: HTTPStatus)
+        async throws
+    {
         let harness = OAuthHarness()
         let chain = RequestChain(
             [
@@ -86,7 +88,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `before sending, a missing credential is an error that asks for a person`() async {
+    @Test func `before sending, a missing credential is an error that names the sign-in`() async {
         let harness = OAuthHarness(grant: .refreshToken(initial: nil))
         let error = await harness.failure()
         #expect(error?.kind == .reauthorizationRequired)
@@ -98,7 +100,7 @@ import Testing
         let store = MemoryTokenStore()
         let harness = refresh(store)
         _ = try await harness.token()
-        // Signed out: nothing is configured to start over with.
+        // Signed out: no refresh token is configured.
         let other = OAuthHarness(grant: .refreshToken(initial: nil), store: MemoryTokenStore())
         #expect(await other.reject(1) == .passThrough(.reauthorizationRequired))
         #expect(other.requests == 0)
@@ -114,7 +116,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a token endpoint that answers at once locks nothing up`() async throws {
+    @Test func `a token endpoint that responds immediately causes no deadlock`() async throws {
         let manager = OAuthManager(
             service: InstantService(),
             tokenStore: MemoryTokenStore(),
@@ -125,7 +127,7 @@ import Testing
         let verdict = await manager.rejected(
             Rejection(generation: 1, headers: [.wwwAuthenticate: "Bearer"], intent: .replay)
         )
-        // It gives the very same token.
+        // It returns the same token again.
         #expect(verdict == .passThrough(.sameToken))
     }
 
@@ -167,14 +169,14 @@ import Testing
     }
 }
 
-/// Nothing comes back.
+/// No response arrives.
 private struct BrokenWire: HTTPTransport {
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         throw NetworkError(.connectionTerminated, side: .upstream, detail: "gone")
     }
 }
 
-/// Gives one token without ever suspending.
+/// Returns one token without a suspension.
 private struct InstantService: OAuthService {
     func tokens(
         for grant: TokenGrant,

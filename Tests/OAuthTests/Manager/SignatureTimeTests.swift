@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Assertions carry the server's time of day, and are signed again where the server rejects their time.
+/// Assertions carry the server's time of day, and are signed again if the server rejects their time.
 @Suite struct SignatureTimeTests {
     private func headers(_ date: String) throws -> HTTPHeaders {
         var headers: HTTPHeaders = [:]
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// When the client's assertions were made, by their own word.
+    /// The times of the client's assertions, by their claims.
     private func stamps(_ harness: OAuthHarness) throws -> [Int] {
         try harness.server.requests.map { request in
             let assertion = Secret(try #require(request.form["client_assertion"]))
@@ -114,7 +114,7 @@ import Testing
     }
 }
 
-/// An assertion that is nothing but its time.
+/// An assertion that consists of its time.
 private struct StampedGrant: GrantProviding {
     let identity = "stamped"
 

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What `isSignedIn` says, and when.
+/// The values of `isSignedIn`.
 @Suite struct SignedInTests {
     private func harness(_ initial: String?, _ store: any TokenStoring) -> OAuthHarness {
         OAuthHarness(grant: .refreshToken(initial: initial.map { Secret($0) }), store: store)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: ["refresh_expires_in", "refresh_token_expires_in"])
-    func `a refresh token that has ended does not count and is presented all the same`(
+    func `an expired refresh token does not count and is presented nevertheless`(
         member: String
     ) async throws {
         let store = MemoryTokenStore()
@@ -155,12 +155,12 @@ import Testing
         clock.advance(by: .seconds(61))
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
         #expect(harness.requests == 0)
-        // Only a person has it presented.
+        // Only a command presents it.
         try await harness.manager.forceRefresh()
         #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial"])
     }
 
-    @Test func `a lifetime of zero means at a sign-in what it means later`() async throws {
+    @Test func `a lifetime of zero means the same at a sign-in as later`() async throws {
         let store = MemoryTokenStore()
         let clock = ManualClock()
         var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))

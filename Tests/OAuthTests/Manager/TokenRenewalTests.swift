@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a death after a request that was signed again is not blamed on a lost answer`()
+    @Test func `a death after a second signature is not blamed on a lost response`()
         async throws
     {
         let harness = try signing()
@@ -49,7 +49,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a note is taken back when the request that was signed again is refused as well`()
+    @Test func `an announcement is retracted if the second signature is refused as well`()
         async throws
     {
         let harness = try signing()

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Managers, and the store that they share with others.
+/// Managers and their shared store.
 @Suite struct TokenStoreAccessTests {
     private func harness(
         store: (any TokenStoring)? = nil,
@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    /// Another manager of the same store: of another process, or of this one after a restart.
+    /// Another manager of the same store: in another process, or in this one after a restart.
     private func companion(
         of first: OAuthHarness,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
@@ -40,7 +40,7 @@ import Testing
         #expect(first.requests == 1)
     }
 
-    @Test func `a time of day that was set back does not prolong a stored token`() async throws {
+    @Test func `a clock that was set back does not prolong a stored token`() async throws {
         let first = harness()
         _ = try await first.token()
         first.clock.setWall(by: .seconds(-86_400))
@@ -72,7 +72,7 @@ import Testing
         #expect(second.server.requests.last?.form["refresh_token"] == "refresh-1")
     }
 
-    /// What an access token depends on.
+    /// The properties that an access token depends on.
     enum Difference: CaseIterable {
         case scopes, audience, resources, parameters
 
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: Difference.allCases)
-    func `who asks for another token does not get the stored one`(
+    func `a configuration for another token does not get the stored one`(
         difference: Difference
     ) async throws {
         let first = harness()
@@ -110,7 +110,7 @@ import Testing
         #expect(first.requests == 1)
     }
 
-    @Test func `what another manager has renewed is taken over`() async throws {
+    @Test func `a token renewed by another manager is adopted`() async throws {
         let first = harness()
         let second = companion(of: first)
         _ = try await first.token()
@@ -122,7 +122,7 @@ import Testing
         #expect(first.requests == 2)
     }
 
-    @Test func `a token of another manager's in its last part is no successor`() async throws {
+    @Test func `another manager's token at its end does not count as a successor`() async throws {
         let store = WatchedStore()
         let harness = harness(store: store)
         _ = try await harness.token()
@@ -152,7 +152,7 @@ import Testing
         _ = try await harness.token()
         harness.server.revokeAll()
         harness.server.admit(refreshToken: "signed-in-again")
-        // Another tool signs in while the refused token is on its way.
+        // Another tool signs in while the refused token is in transit.
         store.onLoad = { record, count in
             if count >= 2 { record?.refreshToken = Secret("signed-in-again") }
         }
@@ -193,7 +193,7 @@ import Testing
         #expect(try await store.load()?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `before the process ends what could not be written is tried once more`()
+    @Test func `an unsaved record is written once more before the process ends`()
         async throws
     {
         let store = WatchedStore()
@@ -220,7 +220,7 @@ import Testing
         let looks = Counter()
         store.onLoad = { _, _ in _ = looks.next() }
         #expect(await eventually { harness.clock.sleepers == 1 })
-        // After 1, 2, 4, 8 and then each 15 seconds.
+        // After 1, 2, 4, 8 and then every 15 seconds.
         for _ in 0..<105 {
             harness.clock.advance(by: .seconds(1))
             #expect(await eventually { harness.clock.sleepers == 1 })

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// A failed attempt behind which the next one comes soon.
+/// Requests that wait: for a renewal, and for the attempt after a failed one.
 @Suite struct TokenWaitTests {
     private let error500 = AuthorizationServerModel.Mishap.respond(500, "", [:])
 
@@ -34,7 +34,7 @@ import Testing
         #expect(harness.requests == 3)
     }
 
-    @Test func `a back-off that is longer than the patience fails at once`() async {
+    @Test func `a back-off longer than the patience fails immediately`() async {
         let harness = harness()
         harness.server.script(.respond(503, "", [.retryAfter: "6"]))
         #expect(await harness.failure()?.retryAfter == 6)
@@ -144,7 +144,7 @@ import Testing
         for caller in callers { #expect(try await caller.value == "Bearer access-1") }
     }
 
-    @Test func `a token endpoint that never answers frees its slot`() async throws {
+    @Test func `a token endpoint that never responds frees its slot`() async throws {
         let harness = OAuthHarness()
         harness.server.gate.close()
         let caller = Task { try await harness.token() }
@@ -164,7 +164,7 @@ import Testing
         harness.server.gate.open()
         harness.clock.advance(by: .seconds(60))
         #expect(try await harness.token().hasPrefix("Bearer access-"))
-        // Once, though the request that was given up ended as well.
+        // Once, although the abandoned request ended as well.
         #expect(harness.events.count { if case .failed = $0 { true } else { false } } == 1)
     }
 }

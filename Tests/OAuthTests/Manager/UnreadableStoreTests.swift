@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Stores that cannot be read while a manager knows what was in them.
+/// Stores that cannot be read while a manager knows their record.
 @Suite struct UnreadableStoreTests {
     private let store = WatchedStore()
     private static let sealed = TokenStoreError.unreadable("it is sealed with another state_key")
@@ -23,13 +23,15 @@ import Testing
         #expect(error?.kind == .credentialUnavailable)
         #expect(error?.detail.contains("another state_key") == true)
         #expect(harness.requests == 1)
-        // The token at hand is as good as it was.
+        // The token in force is still good.
         #expect(try await harness.token() == "Bearer access-1")
         #expect(await harness.reject(1) == .passThrough(.refreshFailed))
         #expect(harness.requests == 1)
     }
 
-    @Test func `what another has written is presented as soon as it can be read`() async throws {
+    @Test func `a refresh token of another process is presented as soon as it can be read`()
+        async throws
+    {
         let harness = harness()
         _ = try await harness.token()
         harness.server.admit(refreshToken: "theirs")
@@ -47,7 +49,7 @@ import Testing
         )
     }
 
-    @Test func `a disk that breaks holds up no manager that knows what was on it`() async throws {
+    @Test func `a broken disk delays no manager that knows its content`() async throws {
         let harness = harness()
         _ = try await harness.token()
         store.fault = Self.broken
@@ -56,17 +58,17 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
     }
 
-    @Test func `what cannot be kept is not asked for early`() async throws {
+    @Test func `a token that cannot be saved is not renewed early`() async throws {
         let harness = harness()
         _ = try await harness.token()
         store.failsSaving = true
-        // In the last part of its life, and good for nobody in a hurry.
+        // The token is stale, but still good.
         harness.clock.advance(by: .seconds(3301))
         #expect(try await harness.token() == "Bearer access-1")
         #expect(await eventually { await harness.manager.status().lastFailure != nil })
         #expect(harness.requests == 1)
         #expect(store.record?.intent == nil)
-        // Behind its end there is no other way.
+        // After its end the renewal cannot wait.
         harness.clock.advance(by: .seconds(300))
         #expect(try await harness.token() == "Bearer access-2")
         #expect(harness.requests == 2)

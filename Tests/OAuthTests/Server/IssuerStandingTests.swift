@@ -4,7 +4,7 @@ import Testing
 
 @testable import OAuth
 
-/// What the metadata of a server may say that a resource has named.
+/// The limits on the metadata of a server that a resource has named.
 @Suite struct IssuerStandingTests {
     private let server = ScriptedServer()
 
@@ -58,7 +58,7 @@ import Testing
         "https://[fd00:ec2::254]/", "https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/",
         "https://[2002:7f00:1::]/", "http://other.example.com/",
     ])
-    func `addresses of all kinds are known, and http is refused`(_ url: String) async {
+    func `addresses of all kinds are recognized, and http is refused`(_ url: String) async {
         await #expect(throws: MetadataError.self) {
             try await metadata(.named, naming: nil, "registration_endpoint", url)
         }
@@ -73,7 +73,9 @@ import Testing
         #expect(found.registrationEndpoint?.description == url)
     }
 
-    @Test func `http is what was allowed for the issuer, on its own origin only`() async throws {
+    @Test func `http is allowed only on the issuer's own origin, if it is allowed for the issuer`()
+        async throws
+    {
         let issuer = "http://plain.example.com"
         let own = "\(issuer)/register"
         let found = try await metadata(.named, of: issuer, "registration_endpoint", own)

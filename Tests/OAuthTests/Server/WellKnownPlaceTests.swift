@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Where a server's metadata is looked for when one of the places has none to give.
+/// The places of a server's metadata when one of them has none.
 @Suite struct WellKnownPlaceTests {
     private let server = ScriptedServer()
     private let issuer = "https://login.example.com"
@@ -82,7 +82,7 @@ import Testing
         let found = try await find()
         #expect(found.certificateTokenEndpoint?.description == "https://mtls.example/t")
         #expect(found.certificateDeviceEndpoint?.description == "https://mtls.example/d")
-        // Without TLS it is no place at all.
+        // A place without TLS does not count.
         #expect(found.certificateRevocationEndpoint == nil)
         #expect(found.deviceEndpoint == nil)
     }

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Tokens that are bound to a key (DPoP, RFC 9449), through the whole engine.
+/// Tokens bound to a key (DPoP, RFC 9449), through the whole engine.
 @Suite struct BoundTokenTests {
     @Test func `an unbound token of another service is not used`() async throws {
         struct Unbound: OAuthService {
@@ -62,13 +62,13 @@ import Testing
         })
         #expect(try await session.send().response.status == 200)
         #expect(session.login.arrived.count == 2)
-        // The good answer named the next one already.
+        // The successful response named the next one already.
         session.clock.advance(by: .seconds(3600))
         #expect(try await session.send().response.status == 200)
         #expect(session.login.arrived.count == 3)
     }
 
-    @Test func `a token endpoint that keeps refusing proofs is asked twice, and again later`()
+    @Test func `a token endpoint that keeps refusing proofs gets two requests, and more later`()
         async throws
     {
         let session = try BoundSession(login: { _, count in
@@ -181,7 +181,8 @@ import Testing
     }
 
     @Test(arguments: ["use_dpop_nonce", "invalid_dpop_proof"])
-    func `proofs that are always refused cost one replay and no token`(error: String) async throws {
+    func `an API that refuses every proof costs one replay and no token`(error: String) async throws
+    {
         let session = try BoundSession(origin: { _, count in
             BoundSession.refusal(401, "", nonce: "r\(count)", error: error)
         })
@@ -192,8 +193,7 @@ import Testing
         #expect(session.login.arrived.count == 1)
     }
 
-    @Test func `a token that is not bound is not used, and its refresh token is kept`() async throws
-    {
+    @Test func `an unbound token is not used, and its refresh token is kept`() async throws {
         let session = try BoundSession(
             grant: .refreshToken(initial: Secret("first")),
             login: { _, _ in
@@ -211,7 +211,7 @@ import Testing
         #expect(try await session.store.load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `tokens that are bound to another key are not adopted`() async throws {
+    @Test func `tokens bound to another key are not adopted`() async throws {
         let first = try BoundSession()
         _ = try await first.send()
         let same = try BoundSession(store: first.store)
@@ -222,7 +222,7 @@ import Testing
         #expect(other.login.arrived.count == 1)
     }
 
-    @Test func `a server that does not support the key's algorithm is not asked`() async throws {
+    @Test func `a server without the key's algorithm gets no request`() async throws {
         let session = try BoundSession(
             key: SampleKeys.rsa,
             metadata:
@@ -236,7 +236,7 @@ import Testing
         #expect(session.login.arrived.map(\.request.method) == [.get])
     }
 
-    @Test func `a bearer token that is refused with another scheme is renewed`() async {
+    @Test func `a bearer token refused with another scheme is renewed`() async {
         let harness = OAuthHarness()
         _ = try? await harness.token()
         let verdict = await harness.reject(1, challenge: #"DPoP error="invalid_token""#)
@@ -244,8 +244,7 @@ import Testing
     }
 }
 
-/// A manager whose tokens are bound, an authorization server and an API of which a test says what
-/// they answer.
+/// A manager with bound tokens, and a scripted authorization server and API.
 struct BoundSession {
     static let api = Origin(scheme: .https, host: "api.example.com")
 
@@ -318,7 +317,7 @@ struct BoundSession {
         return refusal(200, text, nonce: nonce)
     }
 
-    /// An answer with a nonce, and with a challenge where there is an error.
+    /// A response with a nonce, and with a challenge if there is an error.
     static func refusal(
         _ status: HTTPStatus,
         _ body: String,

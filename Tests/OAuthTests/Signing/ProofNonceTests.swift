@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Nonces of an API that change while tokens, requests and uploads are under way (RFC 9449 §9).
+/// Nonces of an API that change during token requests, requests and uploads (RFC 9449 §9).
 @Suite struct ProofNonceTests {
     @Test func `a probe with a new token is repeated with the missing nonce`()
         async throws
@@ -36,7 +36,7 @@ import Testing
         }
         #expect(await eventually { await session.manager.status().waiters == 12 })
         door.open()
-        // The clock stands still: nobody waits for the end of the trial's two seconds.
+        // The clock stands still: no request waits for the end of the trial's two seconds.
         #expect(await eventually { statuses.all.count == 12 })
         #expect(statuses.all.allSatisfy { $0 == 200 })
         #expect(session.login.arrived.count == 2)
@@ -114,14 +114,14 @@ import Testing
     }
 }
 
-/// What tasks came to, in their order.
+/// The results of tasks, in order.
 private final class Collected<Item: Sendable>: Sendable {
     private let items = Mutex<[Item]>([])
     var all: [Item] { items.withLock { $0 } }
     func add(_ item: Item) { items.withLock { $0.append(item) } }
 }
 
-/// Wants a nonce that changes, and looks at it before it reads the body where it is asked to.
+/// Requires a changing nonce, and checks it before it reads the body if the request expects that.
 private final class RotatingOrigin: HTTPTransport {
     private struct State {
         var nonce = 1

@@ -40,7 +40,7 @@ import Testing
         return record
     }
 
-    @Test func `a record survives the store, and a revision that is gone is a conflict`()
+    @Test func `a record survives the store, and an old revision is a conflict`()
         async throws
     {
         let place = Place()
@@ -57,7 +57,7 @@ import Testing
         #expect(place.bytes.withLock { $0 } == nil)
     }
 
-    @Test func `what is no record, and a place that fails, are errors without a secret`()
+    @Test func `foreign bytes and a failing place are errors without a secret`()
         async throws
     {
         let place = Place()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `the lock is held by one at a time`() async throws {
+    @Test func `only one holder has the lock at a time`() async throws {
         let store = KeptTokens(in: Place())
         let clock = ManualClock()
         let lock = try await store.lock(until: clock.now + .seconds(1), clock: clock)

@@ -27,7 +27,7 @@ import Testing
         let door = Door()
         door.close()
         let late = Task {
-            // Opens for nobody: what lets it through is the cancellation.
+            // Never opens: only the cancellation ends the wait.
             await door.pass()
             try await store.lock(until: clock.now, clock: clock).release()
         }

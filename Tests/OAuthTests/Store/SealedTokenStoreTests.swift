@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Token files that are sealed.
+/// Sealed token files.
 @Suite struct SealedTokenStoreTests {
     private let directory: TokenDirectory
     private let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")

@@ -39,7 +39,7 @@ struct MetadataExchange: Sendable {
             throw TokenFailure(
                 .transient,
                 detail:
-                    "\(name) at \(request.origin) cannot be asked: \(NetworkError.words(of: error))"
+                    "cannot query \(name) at \(request.origin): \(NetworkError.words(of: error))"
             )
         }
     }

@@ -56,7 +56,10 @@ extension OAuthConfiguration {
             throw TokenFailure(.configuration, detail: "client_key: \(error)")
         }
         guard let key else {
-            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
+            throw TokenFailure(
+                .configuration,
+                detail: "client_key: the key to sign with is missing"
+            )
         }
         return key
     }

@@ -44,7 +44,7 @@ package struct ResourceProbe: Sendable {
     package func find(_ upstream: ServerEndpoint) async throws(MetadataError) -> Finding {
         guard upstream.isAcceptable(plainHTTP) else {
             throw MetadataError(
-                "the upstream \(upstream) is not https: what it says about itself cannot be trusted"
+                "the upstream \(upstream) is not https, so its metadata cannot be trusted"
             )
         }
         let deadline = clock.now + Self.timeout

@@ -53,7 +53,7 @@ public final class KeptTokens: TokenStoring {
     public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         guard let bytes = try await asking({ try await place.get() }) else { return nil }
         guard let record = TokenFile.decode(Array(bytes)) else {
-            throw TokenStoreError.unreadable("what the token store gave are no tokens of ours")
+            throw TokenStoreError.unreadable("the token store returned other bytes than tokens")
         }
         return record
     }

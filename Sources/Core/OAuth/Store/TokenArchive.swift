@@ -50,7 +50,7 @@ package struct TokenArchive: Sendable {
             throw Failure(description: "\(path): \(error)")
         } catch {
             // The decoder's error is dropped, because it may quote a token.
-            throw Failure(description: "\(path) is no archive of tokens")
+            throw Failure(description: "\(path) is not an archive of tokens")
         }
         guard document.netproxy_tokens == Self.version else {
             throw Failure(description: "\(path) was written by a later netproxy version")

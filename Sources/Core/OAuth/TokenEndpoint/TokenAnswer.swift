@@ -50,7 +50,7 @@ struct TokenAnswer {
         guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw failure(
                 .configuration,
-                "returned a token with characters that are not allowed in a header field"
+                "returned a token with characters that a header field cannot contain"
             )
         }
         var response = TokenResponse(

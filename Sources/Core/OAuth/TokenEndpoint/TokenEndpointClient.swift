@@ -125,7 +125,7 @@ public struct TokenEndpointClient: OAuthService {
         return TokenFailure(
             wasSent ? .lost : .transient,
             detail: wasSent
-                ? "no answer from the token endpoint \(configuration.tokenEndpoint.origin) (\(detail))"
+                ? "no response from the token endpoint \(configuration.tokenEndpoint.origin) (\(detail))"
                 : "the token endpoint \(configuration.tokenEndpoint.origin) cannot be reached (\(detail))"
         )
     }
