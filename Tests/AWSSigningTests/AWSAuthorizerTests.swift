@@ -7,7 +7,7 @@ import Testing
 
 /// Credentials that expire, are refused, or sign with the wrong time.
 @Suite struct AWSAuthorizerTests {
-    /// Issues keys that are numbered, each for an hour.
+    /// Issues numbered keys, each for an hour.
     private final class Source: AWSCredentialSource {
         private let count = Mutex(0)
         private let isFixed: Bool
@@ -59,7 +59,7 @@ import Testing
         return stack.chain(to: upstream)
     }
 
-    /// The key that a request is signed with.
+    /// The key that signs a request.
     private static func key(of arrived: Upstream.Arrived) -> String {
         let value = arrived.token ?? ""
         return String(value.drop { $0 != "=" }.dropFirst().prefix { $0 != "/" })
@@ -103,7 +103,7 @@ import Testing
         (400, "<Error><Code>InvalidToken</Code></Error>"),
         (401, ""),
     ])
-    func `credentials that were refused are renewed, and the request is sent again`(
+    func `refused credentials are renewed, and the request is sent again`(
         status: HTTPStatus,
         words: String
     ) async throws {
@@ -166,7 +166,7 @@ import Testing
         ("x-amzn-errortype", "com.amazon.coral.service#UnrecognizedClientException"),
         ("X-Amzn-Query-Error", "ExpiredToken;Sender"),
     ])
-    func `a refusal that is named in a field needs no content`(name: String, value: String)
+    func `a refusal named in a field needs no content`(name: String, value: String)
         async throws
     {
         let field = try #require(HTTPFieldName(name).flatMap { HTTPField($0, value) })
@@ -233,7 +233,7 @@ import Testing
         #"{"__type":"InvalidSignatureException","message":"Signature not yet current: 2"}"#,
         "<Error><Code>SignatureDoesNotMatch</Code><Message>Signature expired: 2</Message></Error>",
     ])
-    func `a signature that was refused for its time is made again by the server's clock`(
+    func `a signature refused for its time is made again by the server's clock`(
         words: String
     ) async throws {
         let source = Source()
@@ -280,7 +280,7 @@ import Testing
         #expect(authorizer(Source()).isSigned(request) == isSigned)
     }
 
-    @Test func `keys that are configured sign without an engine`() async throws {
+    @Test func `configured keys sign without an engine`() async throws {
         let held = try Samples.credentials("KEY9", token: "session").held()
         let authorizer = AWSAuthorizer(
             held,
@@ -298,7 +298,7 @@ import Testing
         #expect(upstream.arrived[0].request.headers["X-Amz-Security-Token"] == "session")
     }
 
-    @Test func `an answer with another date corrects nothing unless it is a refusal`()
+    @Test func `only the date of a refusal corrects the clock`()
         async throws
     {
         let upstream = Upstream { _, _ in

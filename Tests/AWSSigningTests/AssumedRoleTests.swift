@@ -4,7 +4,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Roles that are assumed through the Security Token Service.
+/// Roles assumed through the Security Token Service.
 @Suite struct AssumedRoleTests {
     private static let role = "arn:aws:iam::123456789012:role/reader"
 
@@ -118,7 +118,7 @@ import Testing
         #expect(upstream.arrived.count == 1)
     }
 
-    @Test func `a request that was refused for its time is signed by the service's clock`()
+    @Test func `a request refused for its time is signed again by the service's clock`()
         async throws
     {
         let upstream = Upstream { _, count in
@@ -139,7 +139,7 @@ import Testing
     @Test(arguments: [
         "<AccessKeyId>a</AccessKeyId>", "", "<!DOCTYPE a>", "<AccessKeyId><b/></AccessKeyId>",
     ])
-    func `an answer without credentials is none`(text: String) async throws {
+    func `a response without credentials is an error`(text: String) async throws {
         let upstream = Upstream { _, _ in Response(status: 200, body: .bytes(ByteSlice(text))) }
         let source = role(try base(), over: upstream)
         let failure = await #expect(throws: TokenFailure.self) { try await credentials(source) }

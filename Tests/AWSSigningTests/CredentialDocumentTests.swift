@@ -3,7 +3,7 @@ import NetworkCore
 import OAuth
 import Testing
 
-/// The JSON that credentials come in, and the times of AWS.
+/// The JSON of credentials, and the times of AWS.
 @Suite struct CredentialDocumentTests {
     private static let now = UnixTime(secondsSinceEpoch: Samples.noon)
 
@@ -15,7 +15,7 @@ import Testing
             .issued(at: Self.now, by: "the source")
     }
 
-    @Test func `what a credential_process prints is read`() throws {
+    @Test func `the output of a credential_process is read`() throws {
         let json = """
             {"Version": 1, "AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "secret-of-the-test",
              "SessionToken": "token", "Expiration": "2026-11-27T13:00:00+00:00", "Other": [1]}
@@ -33,7 +33,7 @@ import Testing
         #expect(issued.lifetime == nil)
     }
 
-    @Test func `what the metadata services answer is read`() throws {
+    @Test func `the documents of the metadata services are read`() throws {
         let json = """
             {"Code": "Success", "LastUpdated": "2026-11-27T11:00:00Z", "Type": "AWS-HMAC",
              "AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "secret-of-the-test",
@@ -62,7 +62,7 @@ import Testing
             "have expired"
         ),
     ])
-    func `what cannot be used is named and not quoted`(json: String, reason: String) {
+    func `an unusable document is named and not quoted`(json: String, reason: String) {
         let failure = #expect(throws: TokenFailure.self) { try issued(json, .process) }
         #expect(failure?.detail.contains(reason) == true)
         #expect(failure?.detail.contains("secret-text") == false)
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["", "2026-11-27", "2026-13-27T12:00:00Z", "2026-11-27T12:00:00", "soonZ"])
-    func `other texts are no times`(text: String) {
+    func `other texts are not times`(text: String) {
         #expect(AWSTime.parse(text) == nil)
     }
 

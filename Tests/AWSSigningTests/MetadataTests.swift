@@ -17,7 +17,7 @@ import Testing
         try await source.credentials(.initial, until: clock.now + .seconds(10))
     }
 
-    @Test func `an instance's role is asked for with a session of the service`() async throws {
+    @Test func `an instance's role is requested with a session of the service`() async throws {
         let upstream = Upstream { arrived, count in
             #expect(arrived.request.origin.description == "http://169.254.169.254")
             let fields = arrived.request.headers
@@ -62,7 +62,7 @@ import Testing
         "http://169.254.170.23/v1/credentials", "http://localhost:8000/c",
         "https://agent.example/c",
     ])
-    func `an agent is asked with its authorization token`(url: String) async throws {
+    func `a request to an agent carries its authorization token`(url: String) async throws {
         let upstream = Upstream { arrived, _ in
             #expect(arrived.token == "agent-token")
             return Response(status: 200, body: .bytes(ByteSlice(Self.json)))
@@ -83,8 +83,10 @@ import Testing
         ),
         (["AWS_CONTAINER_CREDENTIALS_FULL_URI": "nonsense"], "not an http or https URL"),
     ])
-    func `credentials are asked of no other address`(environment: [String: String], reason: String)
-    {
+    func `no other address gets a request for credentials`(
+        environment: [String: String],
+        reason: String
+    ) {
         let error = #expect(throws: ContainerCredentials.Unusable.self) {
             try ContainerCredentials(
                 environment: environment,

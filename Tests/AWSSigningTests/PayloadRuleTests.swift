@@ -2,7 +2,7 @@ import NetproxyAWSSigning
 import NetworkCore
 import Testing
 
-/// How content is signed, by what the app says of it.
+/// The way to sign content, by the client's `X-Amz-Content-Sha256`.
 @Suite struct PayloadRuleTests {
     private static let digest = String(repeating: "0123456789abcdef", count: 4)
     private static let trailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"

@@ -3,7 +3,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-/// Credentials and times that the tests share.
+/// Credentials and times shared by the tests.
 enum Samples {
     /// 2026-11-27 12:00:00 UTC.
     static let noon = 1_795_780_800.0

@@ -3,7 +3,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-/// Signatures, compared with what botocore 1.43 makes of the same requests.
+/// Signatures, compared with those of botocore 1.43 for the same requests.
 @Suite struct SignatureTests {
     private static let start = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261127/"
 
@@ -112,7 +112,7 @@ import Testing
         #expect(error?.detail.contains("longer than the 7 bytes of retry.replay_body") == true)
     }
 
-    @Test func `signed chunks are refused with what to do about them`() async throws {
+    @Test func `the error for signed chunks names the remedy`() async throws {
         var request = Request.forTests(.put)
         let scheme = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
         request.headers.append("X-Amz-Content-Sha256", validated: scheme)

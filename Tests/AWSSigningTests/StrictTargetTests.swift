@@ -1,7 +1,7 @@
 import NetproxyAWSSigning
 import Testing
 
-/// Request targets, as they are sent and as they are signed.
+/// Request targets, as sent and as signed.
 @Suite struct StrictTargetTests {
     private static let s3 = SigningScope(region: "us-east-1", service: "s3")
     private static let other = SigningScope(region: "us-east-1", service: "execute-api")
@@ -50,7 +50,9 @@ import Testing
         "Expires=1&Signature=x", "AWSAccessKeyId=x", "AWSAccessKeyId=x&Expires=1",
         "X-Amz-Date=x&X-Amz-Expires=1", "AWSAccessKeyId=x&X-Amz-Date=x",
     ])
-    func `a parameter that is called like one of a signature elsewhere stays`(query: String) {
+    func `a parameter with the name of a signature's parameter stays without a signature`(
+        query: String
+    ) {
         #expect(StrictTarget("/?\(query)", for: Self.other).text == "/?\(query)")
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite struct EtcdClientTests {
     let fleet = Fleet()
 
-    /// The words of the error that a store throws while something is wrong.
+    /// The description of the error that a store throws during a fault.
     private func words(of state: EtcdState) async -> String {
         do {
             _ = try await state.store(of: "orders").load()
@@ -28,7 +28,7 @@ import Testing
         (14, "transport is closing", .unreachable, "transport is closing"),
         (2, "something else", .unexpected, "something else"),
     ])
-    func `what etcd refuses is told by its kind`(
+    func `a refusal of etcd is reported by its kind`(
         code: Int,
         message: String,
         kind: EtcdFault.Kind,
@@ -44,7 +44,7 @@ import Testing
         fleet.etcd.fail(nil)
         fleet.clock.advance(by: .milliseconds(100))
         #expect(await self.words(of: state) == "none")
-        // That something can be read does not show that something can be written.
+        // A successful reading does not show that writing works.
         #expect((state.standing.fault == nil) == (kind != .full))
         _ = try await fleet.lock(state.store(of: "orders"))
         #expect(state.standing.fault == nil)
@@ -58,20 +58,20 @@ import Testing
         #expect(await words(of: state) == "none")
         let asked = fleet.etcd.members.count
         for _ in 0..<5 { #expect(await words(of: state) == "none") }
-        // From then on that one is asked first.
+        // From then on that member is tried first.
         #expect(fleet.etcd.members.dropFirst(asked).allSatisfy { $0.host == "two" })
         #expect(fleet.etcd.members.count == asked + 5)
         #expect(state.standing.fault == nil)
     }
 
-    @Test func `a refusal that all members share is asked once`() async throws {
+    @Test func `a refusal common to all members costs one request`() async throws {
         let state = try fleet.state(members: ["one", "two", "three"])
         fleet.etcd.fail(.refused(code: 7, message: "etcdserver: permission denied"))
         _ = await words(of: state)
         #expect(fleet.etcd.members.count == 1)
     }
 
-    @Test func `all members are asked before it fails`() async throws {
+    @Test func `every member gets the request before it fails`() async throws {
         let state = try fleet.state(members: ["one", "two", "three"])
         fleet.etcd.fail(.unreachable)
         #expect(await words(of: state).contains("cannot be reached"))
@@ -79,7 +79,7 @@ import Testing
         #expect(state.standing.counts == [.unreachable: 1])
     }
 
-    @Test func `members of which none answers are left alone for a moment`() async throws {
+    @Test func `unresponsive members get no requests for a moment`() async throws {
         let state = try fleet.state(members: ["one", "two"])
         fleet.etcd.fail(.unreachable)
         for _ in 0..<5 { #expect(await words(of: state).contains("cannot be reached")) }
@@ -105,7 +105,7 @@ import Testing
         #expect(reads.current == 2)
     }
 
-    @Test func `without a login a cluster with users says what is wrong`() async throws {
+    @Test func `the error of a cluster with users names the missing login`() async throws {
         let state = try fleet.state()
         fleet.etcd.demandLogin()
         #expect(await words(of: state).contains("access is denied"))

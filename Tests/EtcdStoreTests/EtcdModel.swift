@@ -7,15 +7,15 @@ import TestSupport
 /// An etcd without sockets: keys with revisions, leases, transactions and watches behind the JSON gateway,
 /// and a script of mishaps.
 final class EtcdModel: HTTPTransport {
-    /// What happens to a request.
+    /// The fate of a request.
     enum Mishap: Sendable {
         /// None.
         case unharmed
-        /// It is acted on, and the answer never arrives.
+        /// It is applied, and the response never arrives.
         case lostAnswer
-        /// It is not acted on: no one is there.
+        /// It is not applied: the member is unreachable.
         case unreachable
-        /// It is not acted on, and this is the answer.
+        /// It is not applied, and this is the response.
         case refused(code: Int, message: String)
     }
 
@@ -33,15 +33,15 @@ final class EtcdModel: HTTPTransport {
         var nextLease = 1000
         var requests: [(origin: Origin, path: String)] = []
         var mishaps: [String: [Mishap]] = [:]
-        /// What befalls all requests to these members, or to all.
+        /// The fate of all requests to these members, or to all.
         var standing: [String: Mishap] = [:]
         var watchers: [(start: String, end: String, stream: WatchStream)] = []
         var isSilent = false
-        /// What has happened, for watches that begin with the past.
+        /// The history, for watches that begin in the past.
         var history: [(revision: Int, key: String, line: String)] = []
         var tokens: Set<String>?
         var date: String?
-        /// What is done after so many more requests for a path.
+        /// The actions after a number of requests for a path.
         var hooks: [String: (count: Int, body: @Sendable () -> Void)] = [:]
     }
 
@@ -50,34 +50,34 @@ final class EtcdModel: HTTPTransport {
 
     init(clock: any NetworkClock) { self.clock = clock }
 
-    // MARK: - What a test does
+    // MARK: - Control by tests
 
-    /// The paths that were asked for, without `/v3/`.
+    /// The requested paths, without `/v3/`.
     var paths: [String] { state.withLock { $0.requests.map(\.path) } }
-    /// How often a path was asked for.
+    /// The number of requests for a path.
     func count(of path: String) -> Int { paths.count { $0 == path } }
-    /// The members that were asked.
+    /// The members that got requests.
     var members: [Origin] { state.withLock { $0.requests.map(\.origin) } }
     var values: [String: Value] { state.withLock { $0.values } }
     var watcherCount: Int { state.withLock { $0.watchers.count } }
 
-    /// The `Date` of the answers.
+    /// The `Date` of the responses.
     var date: String? {
         get { state.withLock { $0.date } }
         set { state.withLock { $0.date = newValue } }
     }
 
-    /// What happens to the next requests for a path, in order.
+    /// Sets the fate of the next requests for a path, in order.
     func script(_ path: String, _ mishaps: Mishap...) {
         state.withLock { $0.mishaps[path, default: []] += mishaps }
     }
 
-    /// What happens to all requests from now on; at one member, or at all.
+    /// Sets the fate of all requests from now on, at one member or at all.
     func fail(_ mishap: Mishap?, at host: String = "*") {
         state.withLock { $0.standing[host] = mishap }
     }
 
-    /// Does something after so many more requests for a path were acted on.
+    /// Runs a closure after a number of further requests for a path.
     func after(_ path: String, count: Int, do body: @escaping @Sendable () -> Void) {
         state.withLock { $0.hooks[path] = (count, body) }
     }
@@ -85,17 +85,17 @@ final class EtcdModel: HTTPTransport {
     /// The revision that last wrote a key; 0 if there is none.
     func written(to key: String) -> Int { state.withLock { $0.values[key]?.written ?? 0 } }
 
-    /// Demands a login from now on, or forgets those before.
+    /// Requires a login from now on, or forgets the earlier ones.
     func demandLogin() { state.withLock { $0.tokens = [] } }
 
-    /// Writes something past the store.
+    /// Writes a key without the store.
     func put(_ key: String, _ bytes: [UInt8]) {
         state.withLock { $0.put(key, Data(bytes), lease: nil) }
     }
 
     func remove(_ key: String) { state.withLock { $0.remove(key) } }
 
-    /// Ends the leases that are over.
+    /// Ends the expired leases.
     func expire() { state.withLock { $0.expire(at: clock.now) } }
 
     /// Ends all watches with an error of their connections.
@@ -107,7 +107,7 @@ final class EtcdModel: HTTPTransport {
         for stream in streams { stream.end() }
     }
 
-    /// Has all watches stay up and tell of nothing from now on.
+    /// Keeps all watches open and silent from now on.
     func silenceWatches() { state.withLock { $0.isSilent = true } }
 
     // MARK: - Requests
@@ -234,7 +234,7 @@ extension EtcdModel.State {
 
     private var header: String { #""header":{"revision":"\#(revision)"}"# }
 
-    /// The answer to a question; `nil` for a lease that is not there.
+    /// The response to a request; `nil` for a missing lease.
     fileprivate mutating func answer(
         _ path: String,
         _ question: JSON,
@@ -303,7 +303,7 @@ final class WatchStream: BodySource {
     func cancel() { end() }
 }
 
-/// A JSON value whose members are read by name; what is missing is empty.
+/// A JSON value whose members are read by name; missing ones are empty.
 indirect enum JSON: Decodable, Sendable {
     case object([String: JSON])
     case array([JSON])

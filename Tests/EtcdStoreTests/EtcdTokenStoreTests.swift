@@ -9,14 +9,14 @@ import Testing
 @Suite struct EtcdTokenStoreTests {
     let fleet = Fleet()
 
-    @Test func `what one machine stores another one loads`() async throws {
+    @Test func `a record stored by one machine is loaded by another`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         #expect(try await other.load() == nil)
         try await fleet.put(Fleet.record("first"), by: one)
         #expect(try await other.load()?.refreshToken == Secret("first"))
     }
 
-    @Test func `nothing that is stored can be read without the key`() async throws {
+    @Test func `stored bytes cannot be read without the key`() async throws {
         let store = try fleet.store("host-canary")
         let lock = try await fleet.lock(store)
         _ = try await store.load(under: lock)
@@ -30,7 +30,7 @@ import Testing
         lock.release()
     }
 
-    @Test func `a record that was moved to another key does not open`() async throws {
+    @Test func `a record moved to another key does not open`() async throws {
         let store = try fleet.store()
         try await fleet.put(Fleet.record("first"), by: store)
         let bytes = try #require(fleet.etcd.values["/netproxy/orders/record"]?.bytes)
@@ -43,7 +43,7 @@ import Testing
     @Test(arguments: [
         "{}", "not JSON", #"{"version":1,"revision":1,"authority":"","access_tokens":{}}"#,
     ])
-    func `what another program wrote is an error, and is left as it is`(content: String)
+    func `a record of another program is an error, and stays unchanged`(content: String)
         async throws
     {
         fleet.etcd.put("/netproxy/orders/record", Array(content.utf8))
@@ -78,7 +78,7 @@ import Testing
             try await other.lock(until: fleet.clock.now + .seconds(60), clock: fleet.clock)
         }
         #expect(await eventually { fleet.etcd.watcherCount == 1 })
-        // A machine that sees that the lock is taken does not try.
+        // A machine that sees the lock taken does not try.
         #expect(fleet.etcd.paths.filter { $0 == "lease/grant" }.count == 1)
         lock.release()
         #expect(!lock.isHeld)
@@ -97,7 +97,7 @@ import Testing
         #expect(lock.isHeld)
     }
 
-    @Test func `a lock is kept alive while it is held`() async throws {
+    @Test func `the holder keeps its lock alive`() async throws {
         let store = try fleet.store()
         let lock = try await fleet.lock(store)
         await fleet.advance { fleet.etcd.paths.filter { $0 == "lease/keepalive" }.count == 20 }
@@ -122,7 +122,7 @@ import Testing
 
     // MARK: - Fences
 
-    /// Has the holder of a lock stopped for longer than its lease.
+    /// Stops the holder of a lock for longer than its lease.
     private func stop() {
         fleet.etcd.fail(.unreachable)
         fleet.clock.advance(by: .seconds(6))
@@ -130,7 +130,7 @@ import Testing
         fleet.etcd.expire()
     }
 
-    @Test func `a holder that was stopped never overwrites a newer token`() async throws {
+    @Test func `a stopped holder never overwrites a newer token`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         try await fleet.put(Fleet.record("first"), by: one)
         let lock = try await fleet.lock(one)
@@ -146,7 +146,7 @@ import Testing
         #expect(try await other.load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `a holder that was stopped writes under a new lock if no one has done anything`()
+    @Test func `a stopped holder writes under a new lock if nothing has changed`()
         async throws
     {
         let one = try fleet.store("a")
@@ -161,8 +161,7 @@ import Testing
         #expect(await eventually { fleet.etcd.values["/netproxy/orders/lock"] == nil })
     }
 
-    @Test func `a holder whose lock another machine has keeps what it has in memory`() async throws
-    {
+    @Test func `a holder that lost its lock keeps its record in memory`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         let lock = try await fleet.lock(one)
         #expect(try await one.load(under: lock) == nil)
@@ -187,10 +186,10 @@ import Testing
         #expect(fleet.etcd.values.isEmpty)
     }
 
-    // MARK: - Answers that are lost
+    // MARK: - Lost responses
 
     @Test(arguments: ["lease/grant", "kv/txn"])
-    func `a lock whose answer was lost is taken all the same`(path: String) async throws {
+    func `a lock is acquired although the response was lost`(path: String) async throws {
         fleet.etcd.script(path, .lostAnswer)
         let store = try fleet.store()
         let lock = try await fleet.lock(store)
@@ -199,7 +198,7 @@ import Testing
         try await store.save(Fleet.record("first"), replacing: 0)
     }
 
-    @Test func `a save whose answer was lost is known by what is stored`() async throws {
+    @Test func `a save without a response is recognized by the stored record`() async throws {
         let store = try fleet.store()
         let lock = try await fleet.lock(store)
         _ = try await store.load(under: lock)
@@ -209,7 +208,7 @@ import Testing
         #expect(try await fleet.store("b").load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `a removal whose answer was lost is known by what is missing`() async throws {
+    @Test func `a removal without a response is recognized by the missing record`() async throws {
         let store = try fleet.store()
         try await fleet.put(Fleet.record("first"), by: store)
         let lock = try await fleet.lock(store)
@@ -223,7 +222,7 @@ import Testing
 
     @Test func `machines whose clocks differ agree on how old a token is`() async throws {
         let slow = ManualClock(wall: 1_800_000_000 - 3600)
-        // What the clock of the fleet shows.
+        // The time on the clock of the fleet.
         fleet.etcd.date = "Fri, 15 Jan 2027 08:00:00 GMT"
         let (one, other) = (
             try fleet.store("a"), try fleet.state("b", clock: slow).store(of: "orders")
@@ -283,7 +282,7 @@ import Testing
         #expect(try await other.load()?.refreshToken == Secret("first"))
     }
 
-    @Test func `news that a silent watch holds back are taken once`() async throws {
+    @Test func `news delayed by a silent watch are adopted once`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         let changes = try #require(other.changes())
         var iterator = changes.makeAsyncIterator()
@@ -292,7 +291,7 @@ import Testing
         try await fleet.put(Fleet.record("first"), by: one)
         #expect(await iterator.next()??.refreshToken == Secret("first"))
         fleet.etcd.silenceWatches()
-        // What happens next only questions tell.
+        // From here on only requests show changes.
         let lock = try await fleet.lock(one)
         _ = try await one.load(under: lock)
         try await one.save(fleet.announced("first"), replacing: 1)
@@ -309,7 +308,7 @@ import Testing
         #expect(try await fleet.end(of: waiting) != nil)
     }
 
-    @Test func `changes are told when the machine at work is done`() async throws {
+    @Test func `changes are reported when the renewing machine is done`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         defer { withExtendedLifetime(other) {} }
         let changes = try #require(other.changes())
@@ -322,7 +321,7 @@ import Testing
         #expect(await iterator.next()??.refreshToken == Secret("second"))
     }
 
-    @Test func `a note that its writer has left is told`() async throws {
+    @Test func `an abandoned note is reported`() async throws {
         let (one, other) = (try fleet.store("a"), try fleet.store("b"))
         defer { withExtendedLifetime(other) {} }
         let changes = try #require(other.changes())

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Machines that share a store, and the etcd in it.
+/// Machines that share a store in etcd.
 final class Fleet: Sendable {
     static let key = Secret("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
     static let otherKey = Secret("ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=")
@@ -44,7 +44,7 @@ final class Fleet: Sendable {
         )
     }
 
-    /// Waits for what was begun and is not waited for.
+    /// Waits for the work in the background.
     func settle() async {
         for client in clients.withLock({ $0 }) { await client.settle() }
     }
@@ -55,7 +55,7 @@ final class Fleet: Sendable {
 
     /// Takes the lock, which must be free.
     func lock(_ store: EtcdTokenStore) async throws -> TokenStoreLock {
-        // The one before may be released a moment later.
+        // The lock before may be released a moment later.
         await settle()
         return try await store.lock(until: clock.now + .seconds(1), clock: clock)
     }
@@ -82,8 +82,8 @@ final class Fleet: Sendable {
         return try await waiting.value
     }
 
-    /// Does something while the clock goes on: who waits for a lock that is about to be released lets others
-    /// go first, for a time by the clock.
+    /// Runs a closure while the clock advances: a machine that waits for a lock lets others go first
+    /// for some time.
     func run<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -97,7 +97,7 @@ final class Fleet: Sendable {
         return record
     }
 
-    /// A record whose refresh token is being presented.
+    /// A record with an open presentation.
     func announced(_ refreshToken: String) -> TokenRecord {
         var record = Fleet.record(refreshToken)
         record.intent = TokenRecord.Intent(
@@ -108,7 +108,7 @@ final class Fleet: Sendable {
         return record
     }
 
-    /// Stores a record as another machine does.
+    /// Stores a record like another machine.
     func put(_ record: TokenRecord, by store: EtcdTokenStore) async throws {
         let lock = try await lock(store)
         let before = try await store.load(under: lock)

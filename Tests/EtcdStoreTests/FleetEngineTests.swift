@@ -104,7 +104,7 @@ import Testing
         #expect(!server.sawReuse)
     }
 
-    @Test func `a machine that was stopped before it presented presents nothing`() async throws {
+    @Test func `a machine stopped before its presentation presents nothing`() async throws {
         let (one, other) = (try machine("a"), try machine("b"))
         _ = try await one.token()
         await fleet.settle()

@@ -5,14 +5,14 @@ import Testing
 
 @testable import OAuth
 
-/// What a fleet costs etcd and the token endpoint, by the engine's own times: the figures of the guide's page
-/// on fleets.
+/// The load of a fleet on etcd and the token endpoint, by the engine's own times: the figures of the
+/// guide's page on fleets.
 ///
-/// Machines have one identity with tokens of an hour, and make a request every ten seconds on average. etcd
-/// takes one write after the other, and tells of it a moment later. A machine that sees the lock taken waits
-/// for news; one that does not see it yet tries, and costs three writes.
+/// Machines have one identity with tokens of an hour, and make a request every ten seconds on average.
+/// etcd applies one write after the other, and reports it a moment later. A machine that sees the lock
+/// taken waits for news; one that does not see it yet tries, and costs three writes.
 @Suite struct FleetSimulationTests {
-    /// What one renewal of a fleet has cost.
+    /// The cost of one renewal of a fleet.
     struct Cost: Equatable {
         var tokenRequests = 0
         /// Writes to etcd: leases, transactions, ends of leases.
@@ -25,14 +25,14 @@ import Testing
         var duration = 0.0
     }
 
-    /// Seconds that a write takes on a disk of cloud machines, and that a watch takes to tell of it.
+    /// The seconds for a write on a disk of cloud machines, and for its report by a watch.
     private static let (write, telling) = (0.0005, 0.005)
-    /// Seconds that the token endpoint takes.
+    /// The seconds for a token request.
     private static let endpoint = 0.3
     private static let lifetime = Duration.seconds(3600)
 
-    /// When each machine notices that its token is to be renewed, in order: with its first request after
-    /// that, or at a boot with its first request at all.
+    /// The times at which the machines notice that their token needs a renewal, in order: with the
+    /// first request after that, or with the first request after a boot.
     private func attempts(
         of machines: Int,
         _ random: inout SplitMix64,
@@ -70,7 +70,7 @@ import Testing
     private func renewal(of machines: Int, isBoot: Bool) throws -> Cost {
         var random = SplitMix64(seed: UInt64(machines))
         var cost = Cost()
-        // When etcd has done what it was asked so far.
+        // The time at which etcd has applied all requests so far.
         var free = 0.0
         func write(at time: Double) -> Double {
             cost.writes += 1
@@ -80,14 +80,14 @@ import Testing
         var isLocked = Double.infinity
         var news = Double.infinity
         var first = 0.0
-        // Leases are granted in order; transactions follow behind those that were granted before.
+        // Leases are granted in order; transactions follow the earlier leases.
         var transactions: [(at: Double, machine: Int)] = []
         func decide(until time: Double) {
             while let next = transactions.first, next.at <= time {
                 transactions.removeFirst()
                 let done = write(at: next.at)
                 guard isLocked == .infinity else {
-                    // Another machine has it: the lease is ended.
+                    // Another machine has the lock: the lease ends.
                     _ = write(at: done)
                     continue
                 }

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct SecretLeaks {
+@Suite struct SecretLeakTests {
     private let canary = "c4nary-S3cret"
 
     private func text(of value: some Any) -> String {

@@ -3,11 +3,13 @@ package import NetworkCore
 package import OAuth
 import Synchronization
 
-/// Signs a channel's requests with credentials of AWS, which another authorizer holds as a text: the token
-/// engine, which renews them, or one of keys that are configured.
+/// Signs a channel's requests with credentials of AWS.
+///
+/// Another authorizer holds them as a text: the token engine, which renews them, or an authorizer of
+/// configured keys.
 package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
-    /// How long after the clock was corrected a refusal for the time may be of a request that was signed
-    /// before.
+    /// The time after a correction of the clock in which a refusal for the time may concern a request
+    /// signed earlier.
     private static let correctionReach = Duration.seconds(60)
 
     /// Holds the credentials.
@@ -18,18 +20,17 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     private let state = Mutex(State())
 
     private struct State {
-        /// The credential as it is held, and the one that signs with it.
+        /// The held credential, and the one that signs with it.
         var current: (held: Credential, signing: Credential)?
-        /// When a refusal last corrected the clock.
+        /// The time at which a refusal last corrected the clock.
         var correctedAt: ContinuousClock.Instant?
     }
 
-    /// Signs with the credentials that another authorizer holds.
+    /// Signs with the credentials of another authorizer.
     ///
     /// - Parameters:
-    ///   - base: the engine that `manager(of:)` makes, or an authorizer of what `held()` returns; several
-    ///     channels may share one.
-    ///   - options: what is signed.
+    ///   - base: the result of `manager(of:)` or `held()`; several channels may share one.
+    ///   - options: the rules for signing.
     package init(_ base: any Authorizing, _ options: AWSRequestSigner.Options) {
         self.base = base
         self.options = options
@@ -42,7 +43,7 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     ///   - source: gets the credentials.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: called with every event.
-    /// - Returns: the engine, which has asked for nothing yet.
+    /// - Returns: the engine, which has sent nothing yet.
     package static func manager(
         of source: any AWSCredentialSource,
         clock: any NetworkClock = SystemClock(),
@@ -60,7 +61,7 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     package var kind: String { "aws" }
     package var fieldName: HTTPFieldName { .authorization }
     package var isSignedIn: Bool { base.isSignedIn }
-    /// Itself: the engine watches the time, and keys that are configured are not waited for.
+    /// Itself: the engine watches the time, and configured keys need no wait.
     package func timed() -> any Authorizing { self }
     package var clock: any NetworkClock { base.clock }
 
@@ -91,7 +92,7 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
 
     package func rejected(_ rejection: Rejection) async -> Verdict {
         var judged = rejection
-        // What AWS says is no challenge of OAuth.
+        // A refusal of AWS does not contain a challenge of OAuth.
         judged.content = nil
         judged.headers = [:]
         let refusal = AWSRefusal(rejection.headers, rejection.content)
@@ -108,7 +109,7 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         return switch verdict {
         case .replayOnce(let credential):
             signing(credential).map(Verdict.replayOnce) ?? .passThrough(.refreshFailed)
-        // Keys that were read again and are the same.
+        // The keys were read again and are the same.
         case .passThrough(.sameToken): .passThrough(.staticCredential)
         default: verdict
         }
@@ -118,8 +119,8 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         StrictTarget.isPresigned(request.target)
     }
 
-    /// Learns the service's clock; returns whether a request that is signed now has another time than the
-    /// one that was refused may have had.
+    /// Learns the service's clock; returns whether a new signature would have another time than the
+    /// refused one.
     private func correctClock(by headers: HTTPHeaders) -> Bool {
         let before = serverClock.offset
         serverClock.learn(from: headers)
@@ -134,7 +135,7 @@ package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
         }
     }
 
-    /// The credential that signs with those that are held as a text: made once for each.
+    /// The credential that signs with the held text, made once for each text.
     private func signing(_ held: Credential) -> Credential? {
         state.withLock { state in
             if let current = state.current, current.held == held {

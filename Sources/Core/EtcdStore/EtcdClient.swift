@@ -12,7 +12,7 @@ package final class EtcdClient: Sendable {
     package struct Login: Sendable {
         /// The name.
         package var name: String
-        /// Where the password is; it is read at each login.
+        /// Reads the password, at each login.
         package var password: @Sendable () async throws -> Secret
 
         /// Describes a user.
@@ -21,20 +21,20 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// How etcd serves.
+    /// The standing of etcd.
     package struct Standing: Sendable, Hashable {
-        /// The last fault, until what it prevented works again.
+        /// The last fault, until a request succeeds that it would prevent.
         package var fault: EtcdFault?
-        /// How often each kind was met.
+        /// The number of faults of each kind.
         package var counts: [EtcdFault.Kind: Int] = [:]
     }
 
-    /// How long a member may take to answer.
+    /// The maximum wait for a member's response.
     private static let patience = Duration.seconds(2)
-    /// How long no member is asked again after none has answered: the steps of one renewal, which follow at
-    /// once, do not wait for the same members one after the other.
+    /// The time without requests after no member has responded: the steps of one renewal do not wait
+    /// for the same members one after the other.
     private static let rest = Duration.milliseconds(100)
-    /// The longest answer that is read: 8 MiB.
+    /// The largest accepted response: 8 MiB.
     private static let limit = 8 << 20
 
     let clock: any NetworkClock
@@ -43,36 +43,43 @@ package final class EtcdClient: Sendable {
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
-    private let showsCertificate: Bool
+    private let certificate: ClientCertificate
     private let onChange: @Sendable (EtcdFault?) -> Void
     private let state = Mutex(State())
 
     private struct State {
-        /// The member that is asked first.
+        /// The member to try first.
         var preferred = 0
         var token: Secret?
         var standing = Standing()
-        /// What questions fail with at once, and until when: no member has answered.
+        /// The fault of the next requests, and its end: no member has responded.
         var rest: (fault: EtcdFault, end: ContinuousClock.Instant)?
-        /// What was begun and is not waited for.
+        /// Work in the background.
         var pending: [Int: Task<Void, Never>] = [:]
         var nextID = 0
     }
 
-    /// Names the members; nothing is sent yet.
+    /// Whether members see a client certificate.
+    package enum ClientCertificate: Sendable {
+        case none
+        /// A member may refuse the certificate by ending the connection.
+        case shown
+    }
+
+    /// Makes a client of the members; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - members: the origins of their client URLs, at least one.
     ///   - transport: reaches them; it must not end a body that is silent.
     ///   - login: the user, if etcd demands one.
-    ///   - showsCertificate: whether members are shown a certificate of ours.
+    ///   - certificate: whether members see a client certificate.
     ///   - clock: measures waits and leases.
-    ///   - onChange: learns of each fault of another kind than the one before, and of the end of faults.
+    ///   - onChange: called with each fault of a new kind, and with `nil` when the faults end.
     package init(
         _ members: [Origin],
         over transport: any HTTPTransport,
         as login: Login? = nil,
-        showingCertificate showsCertificate: Bool = false,
+        showing certificate: ClientCertificate = .none,
         clock: any NetworkClock = SystemClock(),
         onChange: @escaping @Sendable (EtcdFault?) -> Void = { _ in }
     ) {
@@ -80,7 +87,7 @@ package final class EtcdClient: Sendable {
         self.members = members
         self.transport = transport
         self.login = login
-        self.showsCertificate = showsCertificate
+        self.certificate = certificate
         self.clock = clock
         serverClock = ServerClock(clock: clock)
         self.onChange = onChange
@@ -88,7 +95,7 @@ package final class EtcdClient: Sendable {
         state.withLock { $0.preferred = .random(in: 0..<members.count) }
     }
 
-    /// How etcd serves now.
+    /// The current standing of etcd.
     package var standing: Standing { state.withLock { $0.standing } }
 
     /// Counts a fault.
@@ -101,7 +108,7 @@ package final class EtcdClient: Sendable {
         if isNews { onChange(fault) }
     }
 
-    /// Takes a fault back that a success shows to be over.
+    /// Removes a fault that a success shows to be over.
     func noteSuccess(over isOver: (EtcdFault) -> Bool) {
         let isNews = state.withLock { state in
             guard let fault = state.standing.fault, isOver(fault) else { return false }
@@ -111,7 +118,7 @@ package final class EtcdClient: Sendable {
         if isNews { onChange(nil) }
     }
 
-    // MARK: - Work that is not waited for
+    // MARK: - Work in the background
 
     /// Does something for a caller that does not wait.
     func begin(_ work: @escaping @Sendable (EtcdClient) async -> Void) {
@@ -126,21 +133,21 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Returns when all that was begun has ended, which takes seconds at most.
+    /// Returns when the work in the background has ended, within seconds.
     package func settle() async {
         for task in state.withLock({ Array($0.pending.values) }) { await task.value }
     }
 
     // MARK: - Questions
 
-    /// Asks until a member answers; each is asked once at least, so a question may be asked twice.
+    /// Sends a request to one member after the other until one responds; a request may be sent twice.
     ///
     /// - Parameters:
     ///   - path: the method's place below `/v3/`.
-    ///   - question: what is asked.
-    ///   - answer: how the answer is read.
-    ///   - patience: how long a member may take.
-    /// - Returns: the answer.
+    ///   - question: the message.
+    ///   - answer: the type of the response.
+    ///   - patience: the maximum wait for a member.
+    /// - Returns: the response.
     /// - Throws: `EtcdFault`, the last member's.
     func ask<Answer: Decodable & Sendable>(
         _ path: String,
@@ -154,18 +161,18 @@ package final class EtcdClient: Sendable {
             do {
                 let answer = try JSONDecoder().decode(answer, from: Data(content.array))
                 if let revised = answer as? any EtcdRevised, revised.revision == 0 {
-                    throw EtcdFault(.unexpected, "\(member) answers without a revision")
+                    throw EtcdFault(.unexpected, "\(member) sent a response without a revision")
                 }
                 return answer
             } catch let fault as EtcdFault {
                 throw fault
             } catch {
-                throw EtcdFault(.unexpected, "\(member) answers something else than etcd does")
+                throw EtcdFault(.unexpected, "\(member) sent a response that is not from etcd")
             }
         }
     }
 
-    /// Opens a stream of answers, one in each line.
+    /// Opens a stream of responses, one in each line.
     ///
     /// - Throws: `EtcdFault`.
     func stream(
@@ -212,7 +219,7 @@ package final class EtcdClient: Sendable {
         throw last
     }
 
-    /// Asks a member, and once more after another login if the one before has ended.
+    /// Sends a request to a member, and once more after a new login if the old one has ended.
     private func asking<Answer: Sendable>(
         _ member: Origin,
         _ ask: (Origin) async throws(EtcdFault) -> Answer
@@ -267,7 +274,7 @@ package final class EtcdClient: Sendable {
         do {
             return try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
     }
 
@@ -292,7 +299,7 @@ package final class EtcdClient: Sendable {
             var context = RequestContext(deadline: limit)
             response = try await transport.timed(by: clock).send(request, context: &context)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
         serverClock.learn(from: response.headers)
         guard response.status != 200 else { return response }
@@ -301,7 +308,7 @@ package final class EtcdClient: Sendable {
             let limit = limit ?? clock.now + Self.patience
             content = try await response.body.collect(upTo: Self.limit, until: limit, on: clock)
         } catch {
-            throw EtcdFault(error, from: member, showsCertificate: showsCertificate)
+            throw EtcdFault(error, from: member, showing: certificate)
         }
         do {
             let refusal = try JSONDecoder().decode(EtcdRefusal.self, from: Data(content.array))
@@ -340,7 +347,7 @@ extension EtcdFault {
     }
 }
 
-/// The lines of a stream of answers.
+/// The lines of a stream of responses.
 struct EtcdLines {
     /// The longest line: a record with its base64, many times over.
     private static let limit = 8 << 20

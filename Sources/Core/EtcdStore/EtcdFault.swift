@@ -2,17 +2,17 @@ import NetproxyHTTPMessage
 import NetworkCore
 import OAuth
 
-/// Why etcd could not be used.
+/// The reason why etcd could not be used.
 package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds, as metrics and logs name them.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// No answer came in time: a slow disk, a partition, or too few members for a decision.
+        /// No response arrived in time: a slow disk, a partition, or too few members for a decision.
         case slow
         /// No member accepts connections.
         case unreachable
         /// A certificate was refused, by us or by etcd.
         case tls
-        /// The members have no leader, or too few of them are there.
+        /// The members have no leader, or too few are available.
         case noLeader = "no_leader"
         /// The database has reached its quota: etcd takes no writes.
         case full
@@ -20,15 +20,15 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
         case denied
         /// A lease has ended.
         case leaseLost = "lease_lost"
-        /// What is stored was not written by netproxy, or was sealed with another key.
+        /// The stored bytes were not written by netproxy, or were sealed with another key.
         case foreign
-        /// Anything else that was answered.
+        /// Any other response.
         case unexpected
     }
 
-    /// What kind of fault it is.
+    /// The kind of the fault.
     package var kind: Kind
-    /// One clause that says what is wrong, without secrets.
+    /// The fault as one clause, without secrets.
     package var detail: String
 
     /// Describes a fault.
@@ -52,25 +52,28 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension EtcdFault {
-    /// What kept a request from being answered.
+    /// The fault of a request without a response.
     ///
     /// - Parameters:
-    ///   - error: what was thrown.
+    ///   - error: the thrown error.
     ///   - origin: the member.
-    ///   - showsCertificate: whether the member is shown a certificate, which it may refuse by ending the
-    ///     connection.
-    init(_ error: any Error, from origin: Origin, showsCertificate: Bool = false) {
+    ///   - certificate: whether the member sees a client certificate.
+    init(
+        _ error: any Error,
+        from origin: Origin,
+        showing certificate: EtcdClient.ClientCertificate = .none
+    ) {
         let words = NetworkError.words(of: error)
         switch (error as? NetworkError)?.kind {
         case .tlsCertificateError, .tlsProtocolError:
             self.init(.tls, "\(origin) and netproxy do not trust each other: \(words)")
         case .httpResponseTimeout, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .dnsTimeout:
-            self.init(.slow, "\(origin) does not answer in time (\(words))")
-        case .connectionTerminated where showsCertificate:
+            self.init(.slow, "\(origin) does not respond in time (\(words))")
+        case .connectionTerminated where certificate == .shown:
             self.init(
                 .unreachable,
-                "\(origin) ends connections (\(words)); if it goes on, it does not trust the client "
+                "\(origin) ends connections (\(words)); if this continues, it does not trust the client "
                     + "certificate"
             )
         default:
@@ -78,11 +81,11 @@ extension EtcdFault {
         }
     }
 
-    /// What etcd says in place of an answer.
+    /// The fault that etcd reports in place of a response.
     ///
     /// - Parameters:
     ///   - code: gRPC's status code.
-    ///   - message: etcd's own words.
+    ///   - message: etcd's message.
     ///   - origin: the member.
     init(code: Int, message: String, from origin: Origin) {
         let words = ServerWords.clean(message, secrets: []) ?? "code \(code)"
@@ -114,7 +117,7 @@ extension EtcdFault {
         }
     }
 
-    /// Whether a token of a login has to be asked for again.
+    /// Whether a new login is needed.
     var needsLogin: Bool {
         kind == .denied
             && ["auth token", "user name is empty", "auth store is old"].contains {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-// The messages of etcd's JSON gateway (etcd API v3, rpc.proto): bytes are base64, 64-bit numbers are texts,
-// and what is zero or empty is left out.
+// The messages of etcd's JSON gateway (etcd API v3, rpc.proto): bytes are base64, 64-bit numbers are
+// texts, and zero or empty members are left out.
 
 /// A 64-bit number, which JSON carries as text.
 struct EtcdNumber: Sendable, Codable, Hashable {
@@ -26,7 +26,7 @@ struct EtcdNumber: Sendable, Codable, Hashable {
     }
 }
 
-/// A key with what is stored under it.
+/// A key with its value.
 struct EtcdKeyValue: Sendable, Decodable, Hashable {
     var key: Data
     var value: Data?
@@ -39,7 +39,7 @@ struct EtcdHeader: Sendable, Decodable {
     var revision: EtcdNumber?
 }
 
-/// An answer about the database at one revision.
+/// A response about the database at one revision.
 protocol EtcdRevised {
     var header: EtcdHeader? { get }
 }
@@ -48,7 +48,7 @@ extension EtcdRevised {
     var revision: Int64 { header?.revision?.value ?? 0 }
 }
 
-/// Asks for one key, or for all from it up to `range_end`.
+/// Reads one key, or all from it up to `range_end`.
 struct EtcdRange: Sendable, Encodable {
     var key: Data
     var range_end: Data?
@@ -65,7 +65,7 @@ struct EtcdPut: Encodable {
     var lease: EtcdNumber?
 }
 
-/// What must hold for a transaction to be applied.
+/// A condition of a transaction.
 struct EtcdCompare: Encodable {
     private var key: Data
     private var target: String
@@ -102,7 +102,7 @@ struct EtcdStep: Encodable {
     }
 }
 
-/// Steps that are applied together if all comparisons hold, and other steps if not.
+/// Steps that apply together if all comparisons hold, and other steps if not.
 struct EtcdTransaction: Encodable {
     var compare: [EtcdCompare]
     var success: [EtcdStep]
@@ -118,7 +118,7 @@ struct EtcdTransactionAnswer: Sendable, Decodable, EtcdRevised {
     var succeeded: Bool?
     var responses: [Step]?
 
-    /// What was read of a key; `nil` if it does not exist.
+    /// The value of a key that was read; `nil` if it does not exist.
     func read(_ key: Data) -> EtcdKeyValue? {
         (responses ?? []).lazy.compactMap(\.response_range).flatMap { $0.kvs ?? [] }
             .first { $0.key == key }
@@ -138,7 +138,7 @@ struct EtcdLeaseAnswer: Sendable, Decodable {
     var TTL: EtcdNumber?
 }
 
-/// A message of a stream of answers.
+/// A message of a stream of responses.
 struct EtcdStreamed<Result: Decodable & Sendable>: Sendable, Decodable {
     var result: Result?
     var error: EtcdRefusal?
@@ -175,8 +175,9 @@ struct EtcdLoginAnswer: Sendable, Decodable {
     var token: String
 }
 
-/// What the gateway answers in place of a result; streams have other names for the same, and a stream that
-/// fails at once wraps it.
+/// The gateway's error.
+///
+/// Streams have other names for the same members, and a stream that fails immediately wraps it.
 struct EtcdRefusal: Sendable, Decodable {
     var message: String
     var code: Int

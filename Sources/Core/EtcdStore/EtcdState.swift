@@ -10,12 +10,12 @@ package final class EtcdState: Sendable {
     private let holder: String
     private let watches = Mutex<[String: FamilyWatch]>([:])
 
-    /// Names the place; nothing is asked yet.
+    /// Names the place; nothing is sent yet.
     ///
     /// - Parameters:
-    ///   - prefix: what all keys begin with, such as `/netproxy/`.
-    ///   - seal: encrypts everything that is stored.
-    ///   - holder: how this process is called where it holds a lock.
+    ///   - prefix: the beginning of all keys, such as `/netproxy/`.
+    ///   - seal: encrypts all stored bytes.
+    ///   - holder: the name of this process in its locks.
     ///   - client: speaks to etcd.
     package init(
         below prefix: String,
@@ -26,7 +26,7 @@ package final class EtcdState: Sendable {
         (self.prefix, self.seal, self.holder, self.client) = (prefix, seal, holder, client)
     }
 
-    /// How etcd serves now.
+    /// The current standing of etcd.
     package var standing: EtcdClient.Standing { client.standing }
 
     /// The store of a family.

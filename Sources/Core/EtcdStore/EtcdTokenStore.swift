@@ -5,13 +5,13 @@ import Synchronization
 
 /// Stores the tokens of a grant family in etcd, which many machines share.
 ///
-/// `PREFIX/FAMILY/record` holds the sealed record, `PREFIX/FAMILY/lock` exists while a machine renews. Every
-/// write is a transaction on the revision that created the lock and on the revision of the record, so a
-/// holder that was stopped or cut off for longer than its lease never overwrites a newer token. A watch
-/// brings what others have stored. Times are stored by the members' clocks, so that a machine whose own clock
-/// is wrong neither throws good tokens away nor keeps bad ones.
+/// `PREFIX/FAMILY/record` holds the sealed record, `PREFIX/FAMILY/lock` exists while a machine renews.
+/// Every write is a transaction on the revision that created the lock and on the revision of the
+/// record, so a holder that was stopped or cut off for longer than its lease never overwrites a newer
+/// token. A watch brings the records of others. Times are stored by the members' clocks, so that a
+/// machine whose own clock is wrong neither throws good tokens away nor keeps bad ones.
 package final class EtcdTokenStore: TokenStoring {
-    /// How long a wait for the lock relies on the watch before it looks for itself.
+    /// The time for which a wait for the lock relies on the watch before it reads the lock.
     private static let reliance = (watched: Duration.seconds(5), blind: Duration.seconds(1))
 
     private struct Seen {
@@ -33,7 +33,7 @@ package final class EtcdTokenStore: TokenStoring {
     private let state = Mutex(State())
     private var keys: FamilyWatch.Keys { watch.keys }
 
-    /// Names the family; nothing is asked yet.
+    /// Names the family; nothing is sent yet.
     init(_ watch: FamilyWatch, sealing seal: TokenSeal, as holder: String, by client: EtcdClient) {
         (self.client, self.watch, self.seal, self.holder) = (client, watch, seal, holder)
     }
@@ -41,7 +41,7 @@ package final class EtcdTokenStore: TokenStoring {
     /// Yes: many machines use it.
     package var isShared: Bool { true }
 
-    /// No: it awaits etcd's answers.
+    /// No: it awaits etcd's responses.
     package var mayBlock: Bool { false }
 
     // MARK: - The lock
@@ -55,26 +55,32 @@ package final class EtcdTokenStore: TokenStoring {
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
         while true {
-            if let lock = try await acquire(until: deadline, clock, unlessChanged: false) {
+            if let lock = try await acquire(until: deadline, clock, .always) {
                 return lock
             }
         }
     }
 
-    /// Takes the lock, unless another machine has stored something in the time.
+    /// Takes the lock, unless another machine has stored a record meanwhile.
     ///
     /// - Throws: as `lock(until:clock:)`.
     package func lockUnlessChanged(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock? {
-        try await acquire(until: deadline, clock, unlessChanged: true)
+        try await acquire(until: deadline, clock, .unlessChanged)
+    }
+
+    private enum LockCondition {
+        case always
+        /// Not if another machine has stored a record meanwhile.
+        case unlessChanged
     }
 
     private func acquire(
         until deadline: ContinuousClock.Instant,
         _ clock: any NetworkClock,
-        unlessChanged: Bool
+        _ condition: LockCondition
     ) async throws -> TokenStoreLock? {
         watch.join()
         defer { watch.leave() }
@@ -91,7 +97,7 @@ package final class EtcdTokenStore: TokenStoring {
                     throw error.storeError
                 }
             }
-            if unlessChanged, isNews(view.record) { return nil }
+            if condition == .unlessChanged, isNews(view.record) { return nil }
             if view.lock == nil, let held = try await attempt() { return grant(held) }
             guard clock.now < deadline else { throw TokenStoreError.locked(words(of: view.lock)) }
             let reliance = watched == nil ? Self.reliance.blind : Self.reliance.watched
@@ -151,7 +157,7 @@ package final class EtcdTokenStore: TokenStoring {
             )
             let record = answer.read(keys.record)
             let lock = answer.read(keys.lock)
-            // Or our own, if the answer to a first transaction was lost.
+            // Or our own, if the response to a first transaction was lost.
             let own = lock?.lease?.value == id ? lock?.create_revision?.value : nil
             if let created = answer.succeeded == true ? answer.revision : own {
                 return HeldLock(
@@ -166,7 +172,7 @@ package final class EtcdTokenStore: TokenStoring {
             watch.note(record: record, lock: lock, at: answer.revision)
             return nil
         } catch {
-            // The transaction may be applied all the same.
+            // The transaction may be applied nevertheless.
             if let granted { client.revoke(granted) }
             throw (error as? EtcdFault)?.storeError ?? .unreadable("\(error)")
         }
@@ -184,9 +190,9 @@ package final class EtcdTokenStore: TokenStoring {
 
     // MARK: - Reading
 
-    /// Reads the record, which is never changed by that.
+    /// Reads the record without a change.
     ///
-    /// - Throws: `TokenStoreError.unreadable`, also for what another program or key has written.
+    /// - Throws: `TokenStoreError.unreadable`, also for the record of another program or key.
     package func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         if lock != nil, let found = state.withLock({ $0.held })?.takeRecord() {
             return try see(found)
@@ -196,7 +202,7 @@ package final class EtcdTokenStore: TokenStoring {
                 "kv/range",
                 EtcdRange(key: keys.record)
             )
-            // A watch that is held up would make it news for a second time.
+            // A delayed watch would report it as news a second time.
             watch.note(written: found.kvs?.first, at: found.revision)
             return try see(found.kvs?.first)
         } catch let fault as EtcdFault {
@@ -204,7 +210,7 @@ package final class EtcdTokenStore: TokenStoring {
         }
     }
 
-    /// Remembers what was found, and decodes it.
+    /// Remembers the found record, and decodes it.
     private func see(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
         let record = try decode(found)
         let written = found?.mod_revision?.value ?? 0
@@ -214,7 +220,7 @@ package final class EtcdTokenStore: TokenStoring {
 
     private func decode(_ found: EtcdKeyValue?) throws(TokenStoreError) -> TokenRecord? {
         guard let found else { return nil }
-        // What is empty is left out of JSON, and is no record either.
+        // Empty values are left out of JSON, and are not records either.
         let value = found.value ?? Data()
         let name = name(of: found.key)
         do {
@@ -228,14 +234,14 @@ package final class EtcdTokenStore: TokenStoring {
         }
     }
 
-    /// How far the clock of this machine is ahead of the times in a record: by the moment at which the watch
-    /// told of it, or else by the members' clocks, which are known to a second.
+    /// The lead of this machine's clock over the times in a record: by the time at which the watch
+    /// reported it, or else by the members' clocks, which are known to a second.
     private func difference(of record: TokenRecord, _ found: EtcdKeyValue) -> Duration {
         let known = .zero - client.serverClock.offset
         guard let slot = watch.current.view?.recordSlot, let arrival = slot.arrival,
             slot.value?.mod_revision == found.mod_revision, let saved = record.savedAt
         else { return known }
-        // A watch that was held up tells of old news.
+        // A delayed watch reports old news.
         let exact = arrival - saved
         let blur = Duration.milliseconds(1500)
         return exact - known < blur && known - exact < blur ? exact : known
@@ -254,7 +260,7 @@ package final class EtcdTokenStore: TokenStoring {
 
     // MARK: - Writing
 
-    /// Replaces the record, if the lock is held and the record is the one that was read.
+    /// Replaces the record, if the lock is held and the record has not changed since it was read.
     ///
     /// - Throws: `TokenStoreError.conflict` if another machine has written; `.unreadable` if etcd does not
     ///   serve, or another machine has the lock.
@@ -273,7 +279,7 @@ package final class EtcdTokenStore: TokenStoring {
         note(Seen(written: written, revision: record.revision), value)
     }
 
-    /// Remembers what was written, before the watch tells of it.
+    /// Remembers the written record before the watch reports it.
     private func note(_ seen: Seen, _ value: Data?) {
         state.withLock { $0.seen = seen }
         let record = value.map { value in
@@ -303,9 +309,9 @@ package final class EtcdTokenStore: TokenStoring {
     /// has done anything since.
     ///
     /// - Parameters:
-    ///   - step: what is written.
-    ///   - seen: the record that it replaces.
-    ///   - isDone: whether what is stored shows that an earlier attempt was applied.
+    ///   - step: the write.
+    ///   - seen: the replaced record.
+    ///   - isDone: whether the stored record shows that an earlier attempt was applied.
     /// - Returns: the revision of the record.
     /// - Throws: `TokenStoreError.conflict`, `.unreadable`.
     private func write(
@@ -350,8 +356,8 @@ package final class EtcdTokenStore: TokenStoring {
 
     // MARK: - Following
 
-    /// What other machines store; a record with an open note of a renewal only once no machine is at work
-    /// on it.
+    /// The records of other machines; one with an open note of a renewal only after no machine works on
+    /// it.
     package func changes() -> AsyncStream<TokenRecord?>? {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { [watch] continuation in
             watch.join()
@@ -371,7 +377,7 @@ package final class EtcdTokenStore: TokenStoring {
                         let record = try decode(view.record)
                         if record?.intent == nil || view.lock == nil { continuation.yield(record) }
                     } catch {
-                        // Reported when the record is read; what is in force stays in force.
+                        // Reported when the record is read; the token in force stays in force.
                     }
                 }
             }

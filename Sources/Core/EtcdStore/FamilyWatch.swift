@@ -2,15 +2,15 @@ import FoundationEssentials
 import NetworkCore
 import Synchronization
 
-/// What etcd holds of one grant family, kept up to date by a watch for as long as someone follows it.
+/// The keys of one grant family in etcd, kept up to date by a watch while someone follows it.
 ///
-/// All stores of a family in this process share it, so that there is one stream for each family.
+/// All stores of a family in this process share it, with one stream for each family.
 final class FamilyWatch: Sendable {
-    /// A key at the last revision of the database that is known of it.
+    /// A key at its last known revision of the database.
     struct Slot: Sendable, Equatable {
         var revision: Int64
         var value: EtcdKeyValue?
-        /// When the watch told of it, if it did.
+        /// The time at which the watch reported it, if it did.
         var arrival: UnixTime?
 
         /// Takes another state of the key, unless it is an older one.
@@ -43,7 +43,7 @@ final class FamilyWatch: Sendable {
     struct Keys: Sendable {
         let record: Data
         let lock: Data
-        /// What both begin with, and where that ends.
+        /// The common prefix of both keys, and the end of its range.
         let range: EtcdRange
 
         init(prefix: String, family: String) {
@@ -59,7 +59,7 @@ final class FamilyWatch: Sendable {
     private static let pauses = (least: Duration.milliseconds(250), most: Duration.seconds(15))
 
     private struct State {
-        /// What is there; `nil` while no watch is up.
+        /// The keys; `nil` while no watch is up.
         var view: View?
         /// Counts the changes.
         var serial = 0
@@ -67,7 +67,7 @@ final class FamilyWatch: Sendable {
         var nextID = 0
         var followers = 0
         var task: Task<Void, Never>?
-        /// Which task may set the view: one that has ended may still be about to.
+        /// The task that may set the view: an ended one may still try.
         var run = 0
     }
 
@@ -79,7 +79,7 @@ final class FamilyWatch: Sendable {
         (self.keys, self.client) = (keys, client)
     }
 
-    /// What is there, and how many changes were seen; no view while no watch is up.
+    /// The keys, and the number of changes so far; no view while no watch is up.
     var current: (view: View?, serial: Int) { state.withLock { ($0.view, $0.serial) } }
 
     // MARK: - Followers
@@ -108,7 +108,7 @@ final class FamilyWatch: Sendable {
         }
     }
 
-    /// Ends what `join()` began.
+    /// Leaves the followers of the watch.
     func leave() {
         let ended = state.withLock { state -> Task<Void, Never>? in
             state.followers -= 1
@@ -174,9 +174,9 @@ final class FamilyWatch: Sendable {
         state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
     }
 
-    // MARK: - What is there
+    // MARK: - The keys
 
-    /// Takes note of what an answer has shown of both keys at a revision; does nothing while no watch is up.
+    /// Stores both keys of a response at a revision; does nothing while no watch is up.
     func note(record: EtcdKeyValue?, lock: EtcdKeyValue?, at revision: Int64) {
         update { view in
             view?.recordSlot.take(record, at: revision)
@@ -184,7 +184,7 @@ final class FamilyWatch: Sendable {
         }
     }
 
-    /// Reads both keys, and takes note of them.
+    /// Reads and stores both keys.
     func look() async throws(EtcdFault) -> View {
         let found = try await read()
         note(record: found.record, lock: found.lock, at: found.recordSlot.revision)
@@ -227,14 +227,15 @@ final class FamilyWatch: Sendable {
 
     // MARK: - The stream
 
-    /// Reads what is there, and follows the changes until the stream ends.
+    /// Reads both keys, and follows the changes until the stream ends.
     private func follow(as run: Int) async {
         do throws(EtcdFault) {
             let found = try await read()
             update(by: run) { $0 = found }
             try await follow(from: found.recordSlot.revision + 1)
         } catch {
-            // The client has told of it, unless the connection just ended; it is made again in any case.
+            // The client has reported the fault, unless the connection just ended. The stream is opened
+            // again in any case.
         }
     }
 

@@ -1,23 +1,22 @@
 import NetworkCore
 import Synchronization
 
-/// A lock of a family in etcd: a key that exists for as long as its lease, which is kept alive while the
+/// A lock of a family in etcd: a key that exists as long as its lease, which is kept alive while the
 /// lock is held.
 final class HeldLock: Sendable {
-    /// How long a lease lasts that is not kept alive, in seconds: as long as others wait for a machine that
-    /// has died.
+    /// The lifetime of a lease without renewal, in seconds: others wait that long for a dead machine.
     static let lifetime = Duration.seconds(5)
-    /// How much earlier its holder counts it as ended.
+    /// The time by which its holder counts it as ended earlier.
     private static let margin = Duration.milliseconds(250)
 
     private struct State {
         var lease: Int64
-        /// The revision that created the key: what fences every write.
+        /// The revision that created the key, which fences every write.
         var created: Int64
         /// Until when it is certain that the lease lives.
         var end: ContinuousClock.Instant
         var isReleased = false
-        /// What the record was when the lock was taken, until it has been looked at.
+        /// The record read when the lock was acquired, until the first call that returns it.
         var record: EtcdKeyValue??
         var keeper: Task<Void, Never>?
     }
@@ -25,13 +24,13 @@ final class HeldLock: Sendable {
     private let client: EtcdClient
     private let state: Mutex<State>
 
-    /// A lock that was taken with a lease.
+    /// An acquired lock with its lease.
     ///
     /// - Parameters:
     ///   - lease: the lease.
     ///   - created: the revision that created the key.
-    ///   - asked: when the lease was asked for: it ends no sooner than its lifetime after that.
-    ///   - record: what the record was at that revision.
+    ///   - asked: the time of the request for the lease, which ends no sooner than its lifetime later.
+    ///   - record: the record at that revision.
     ///   - client: speaks to etcd.
     init(
         lease: Int64,
@@ -62,7 +61,7 @@ final class HeldLock: Sendable {
     /// The revision that created the key; `nil` once the lock was released.
     var created: Int64? { state.withLock { $0.isReleased ? nil : $0.created } }
 
-    /// What the record was when the lock was taken; once.
+    /// Returns the record read when the lock was acquired; `nil` after the first call.
     func takeRecord() -> EtcdKeyValue?? {
         state.withLock { state in
             defer { state.record = nil }
@@ -70,7 +69,7 @@ final class HeldLock: Sendable {
         }
     }
 
-    /// Goes on with another lock of the same family, after this one's lease has ended.
+    /// Continues with another lock of the same family after the end of this one's lease.
     func replace(by other: HeldLock) {
         let next = other.state.withLock { state in
             defer { state.isReleased = true }
@@ -94,7 +93,7 @@ final class HeldLock: Sendable {
         if let lease { client.revoke(lease) }
     }
 
-    /// - Returns: whether to go on; a lease that has ended does not come back.
+    /// - Returns: whether to continue; an ended lease does not come back.
     private func keepAlive() async -> Bool {
         let lease = state.withLock { $0.isReleased ? nil : $0.lease }
         guard let lease else { return false }
@@ -121,7 +120,7 @@ final class HeldLock: Sendable {
 extension EtcdClient {
     /// Ends a lease, and with it the key that hangs on it.
     func revoke(_ lease: Int64) {
-        // Its own task: who releases a lock does not wait, and a lease that is left ends by itself.
+        // A separate task: releasing a lock does not wait, and an abandoned lease ends by itself.
         begin { client in
             struct Nothing: Decodable {}
             do throws(EtcdFault) {

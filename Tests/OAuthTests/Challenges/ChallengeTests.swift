@@ -80,7 +80,7 @@ import Testing
         #expect(ChallengeTriage.judge(headers) == .refused)
     }
 
-    /// Challenges of real APIs to a token that has expired, and what they say.
+    /// Challenges of real APIs to an expired token, with the judgement.
     @Test(arguments: [
         (["OAuth realm='TwitchTV', error='invalid_token'"], ChallengeTriage.refused),
         ([#"OAuth realm="api.example.com""#], .suspected), (["Token"], .suspected),
@@ -118,7 +118,7 @@ import Testing
         ([#"Token error='invalid_request', x"#], .invalidRequest),
         ([#"Bearer error=token_expired, Bearer error="invalid_request""#], .invalidRequest),
     ])
-    func `a fault that is named outweighs challenges that name none`(
+    func `a named fault outweighs challenges without one`(
         lines: [String],
         reason: NotReplayed
     ) throws {
@@ -131,7 +131,7 @@ import Testing
         (#"{"error":{"code":"insufficient_scope"}}"#, .suspected), ("{\"error\":", .suspected),
         ("insufficient_scope", .suspected),
     ])
-    func `what the content says counts where no challenge names an error`(
+    func `the content counts if no challenge names an error`(
         content: String,
         expected: ChallengeTriage
     ) throws {
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: ["", "null", "[]", "\"x\"", "{", "access_token=a&token_type=bearer"])
-    func `content that is not a JSON object is not a token response`(body: String) {
+    func `content other than a JSON object is not a token response`(body: String) {
         #expect(TokenDocument.parse(ByteSlice(body)) == nil)
     }
 

@@ -3,8 +3,8 @@ import Testing
 
 @testable import OAuth
 
-/// Challenges on their way to an app that must not sign in by itself.
-@Suite struct ResourceMetadataRemovals {
+/// Challenges for a client that must not sign in by itself.
+@Suite struct ResourceMetadataRemovalTests {
     @Test(arguments: [
         (#"Bearer resource_metadata="https://m/x""#, "Bearer"),
         (#"Bearer resource_metadata="https://m/x", scope="a b""#, #"Bearer scope="a b""#),
@@ -40,7 +40,7 @@ import Testing
         #"Bearer xresource_metadata="a""#, #"Bearer resource_metadata_x="a""#, "",
         "Basic  realm = r ,",
     ])
-    func `what is not the parameter stays`(_ line: String) {
+    func `everything but the parameter stays`(_ line: String) {
         #expect(ResourceMetadataRemoval.removed(from: line) == line)
     }
 
@@ -52,7 +52,7 @@ import Testing
         ("Bearer error=\"e\" resource_metadata=\"https://m/x\"", "Bearer error=\"e\""),
         ("Bearer resource_metadata=", "Bearer"),
     ])
-    func `it is found in lines that are malformed`(_ line: String, _ rest: String) {
+    func `the parameter is found in malformed lines`(_ line: String, _ rest: String) {
         let edited = ResourceMetadataRemoval.removed(from: line)
         #expect(!edited.contains("resource_metadata"))
         #expect(edited.filter { $0 != " " } == rest.filter { $0 != " " })

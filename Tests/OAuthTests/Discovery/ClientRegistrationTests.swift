@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth
 
 /// Registering a client with a server that has never heard of it.
-@Suite struct ClientRegistrations {
+@Suite struct ClientRegistrationTests {
     private let server = ScriptedServer()
     private let redirect = "http://127.0.0.1:4711/callback"
 
@@ -89,7 +89,7 @@ import Testing
         #expect(server.seen.isEmpty)
     }
 
-    @Test func `what the server registered counts, not what was asked`() async throws {
+    @Test func `the registered client counts, not the requested one`() async throws {
         server.script(
             "/register",
             .json(
@@ -136,7 +136,7 @@ import Testing
         #expect(try await register().secretExpiresAt == nil)
     }
 
-    @Test func `a refresh token is not asked of a server that has none`() async throws {
+    @Test func `no refresh token is requested from a server without any`() async throws {
         server.script("/register", .json(201, #"{"client_id":"c"}"#))
         var metadata = metadata()
         metadata.grantTypes = ["authorization_code"]
@@ -172,7 +172,7 @@ import Testing
             "authenticate by private_key_jwt"
         ),
     ])
-    func `an answer of no use is an error`(
+    func `an unusable response is an error`(
         _ status: HTTPStatus,
         _ body: String,
         _ words: String

@@ -6,7 +6,7 @@ import Testing
 @testable import OAuth
 
 /// The server that a user trusted, stored with the tokens.
-@Suite struct PinnedServers {
+@Suite struct PinnedServerTests {
     private static let server = PinnedServer(
         issuer: "https://a.example.com/",
         resource: "https://mcp.example.com/mcp",
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test
-    func `a sign-in elsewhere is told, if it is at another server or for another client`() {
+    func `a sign-in elsewhere is reported if it is at another server or for another client`() {
         var other = Self.server
         other.issuer = "https://b.example.com"
         #expect(events(finding: other, after: Self.server, authority: "b") == ["elsewhere"])
@@ -96,7 +96,7 @@ import Testing
             Array(#"{"resource":"\#(identifier)","authorization_servers":["\#(issuer)"]}"#.utf8),
             of: "https://mcp.example.com/mcp",
             from: "https://mcp.example.com/",
-            allowsInsecure: false
+            plainHTTP: .refused
         )
     }
 
@@ -179,7 +179,7 @@ import Testing
         #expect(kept.quarantine?.reason.contains("invalid_client") == true)
     }
 
-    @Test func `a change of server or resource is told`() throws {
+    @Test func `a change of server or resource is reported`() throws {
         let same = try resource("https://mcp.example.com/mcp", "https://a.example.com/")
         #expect(Self.server.change(to: same) == nil)
         let other = try resource("https://mcp.example.com/mcp", "https://evil.example")
@@ -192,7 +192,10 @@ import Testing
         #expect(words.contains("and the resource was https://mcp.example.com/mcp"))
     }
 
-    @Test func `the slash of a root issuer is no change, and it may be named beside others`() throws
+    @Test
+    func
+        `the slash of a root issuer does not count as a change, and it may be named beside others`()
+        throws
     {
         let same = try resource("https://mcp.example.com/mcp", "https://a.example.com")
         #expect(Self.server.change(to: same) == nil)

@@ -3,20 +3,20 @@ import Testing
 
 @testable import OAuth
 
-/// What a protected resource may say about itself.
-@Suite struct ProtectedResources {
+/// The metadata of protected resources.
+@Suite struct ProtectedResourceTests {
     private let place: ServerEndpoint = "https://mcp.example.com/.well-known/x"
 
     private func read(
         _ document: String,
         of upstream: ServerEndpoint = "https://mcp.example.com/v1/mcp",
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) throws -> ProtectedResource {
         try ProtectedResource(
             Array(document.utf8),
             of: upstream,
             from: place,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 
@@ -25,7 +25,7 @@ import Testing
         return #"{"resource":"\#(resource)","authorization_servers":[\#(list)]}"#
     }
 
-    @Test func `the first server that is https is chosen, and the others are known`() throws {
+    @Test func `the first https server is chosen, and the others are listed`() throws {
         let found = try read(
             document(
                 "https://mcp.example.com/v1/mcp",
@@ -47,9 +47,9 @@ import Testing
         "https://mcp.example.com/v1", "https://mcp.example.com/v1/", "https://mcp.example.com",
         "https://mcp.example.com/", "https://MCP.example.com:443/v1",
     ])
-    func `a resource covers its own URL and what is below it`(_ resource: String) throws {
+    func `a resource covers its own URL and the paths below`(_ resource: String) throws {
         let found = try read(document(resource, "https://a.example.com"))
-        // Byte for byte: servers compare it so.
+        // Byte for byte, as servers compare it.
         #expect(found.identifier == resource)
     }
 
@@ -90,12 +90,12 @@ import Testing
         #expect(error?.description.contains("https URL") == true)
     }
 
-    @Test func `a server without TLS is trusted on this machine, or where it is allowed`() throws {
+    @Test func `a server without TLS is trusted on this machine, or if it is allowed`() throws {
         let local = document("http://localhost:8000/mcp", "http://127.0.0.1:9000")
         let found = try read(local, of: "http://localhost:8000/mcp")
         #expect(found.issuers == ["http://127.0.0.1:9000"])
         let plain = document("https://mcp.example.com", "http://plain.example.com")
-        #expect(try read(plain, allowsInsecure: true).issuers == ["http://plain.example.com"])
+        #expect(try read(plain, plainHTTP: .accepted).issuers == ["http://plain.example.com"])
     }
 
     @Test(arguments: [
@@ -104,7 +104,7 @@ import Testing
     ])
     func `no resource elsewhere names a server on this machine or its networks`(_ server: String) {
         let error = #expect(throws: MetadataError.self) {
-            try read(document("https://mcp.example.com", server), allowsInsecure: true)
+            try read(document("https://mcp.example.com", server), plainHTTP: .accepted)
         }
         #expect(error?.description.contains("than this machine and its networks") == true)
     }
@@ -122,7 +122,7 @@ import Testing
         #"{"resource":"https://mcp.example.com","authorization_servers":"https://a"}"#,
         #"{"resource":"https://mcp.example.com","authorization_servers":[1]}"#,
     ])
-    func `what is no such document is refused`(_ text: String) {
+    func `any other document is refused`(_ text: String) {
         #expect(throws: MetadataError.self) { try read(text) }
     }
 
@@ -130,12 +130,12 @@ import Testing
         #"{"resource":"https://mcp.example.com"}"#,
         #"{"resource":"https://mcp.example.com","authorization_servers":[]}"#,
     ])
-    func `a document without a server says what to do instead`(_ text: String) {
+    func `the error for a document without a server names the remedy`(_ text: String) {
         let error = #expect(throws: MetadataError.self) { try read(text) }
         #expect(error?.description.contains("set auth.oauth.issuer and client_id") == true)
     }
 
-    @Test func `what is not a scope is left out`() throws {
+    @Test func `words that are not scopes are left out`() throws {
         let found = try read(
             #"""
             {"resource":"https://mcp.example.com","authorization_servers":["https://a.example.com"],

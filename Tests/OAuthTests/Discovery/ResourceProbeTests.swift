@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Asking a resource what protects it.
-@Suite struct ResourceProbes {
+/// Requests for the metadata of a resource.
+@Suite struct ResourceProbeTests {
     private let server = ScriptedServer()
     private let upstream: ServerEndpoint = "https://mcp.example.com/mcp"
     private let inserted = "/.well-known/oauth-protected-resource/mcp"
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPStatus(405), 404, 400, 200])
-    func `a server that refuses GET is asked again by POST`(_ status: HTTPStatus) async throws {
+    func `a server that refuses GET gets a POST`(_ status: HTTPStatus) async throws {
         server.script(
             "/mcp",
             .challenge(status, []),
@@ -83,7 +83,7 @@ import Testing
         #expect(server.seen[1].headers[.contentType] == "application/json")
     }
 
-    @Test func `metadata counts where nothing asks for a token`() async throws {
+    @Test func `metadata counts even if the upstream requires no token`() async throws {
         server.script("/mcp", .json(200, "{}"))
         server.script(inserted, document)
         #expect(try await find().resource.identifier == "https://mcp.example.com/mcp")
@@ -114,7 +114,7 @@ import Testing
         #expect(server.seen.allSatisfy { $0.url.hasPrefix("https://mcp.example.com/") })
     }
 
-    @Test func `a page in the place of a document is passed over`() async throws {
+    @Test func `a page instead of a document is skipped`() async throws {
         server.script("/mcp", .challenge(401, []))
         server.script(inserted, .json(200, "<!doctype html>"))
         server.script(root, document)
@@ -127,7 +127,7 @@ import Testing
         #expect(await failure().contains("cannot be read"))
     }
 
-    @Test func `without metadata the error says where it was looked for`() async {
+    @Test func `the error for missing metadata names the places`() async {
         server.script("/mcp", .json(200, "{}"))
         let words = await failure()
         #expect(words.contains("https://mcp.example.com/mcp answered 200"))
@@ -135,12 +135,12 @@ import Testing
         #expect(words.contains("set auth.oauth.issuer and client_id instead of discover"))
     }
 
-    @Test func `an upstream without TLS is not asked`() async {
+    @Test func `an upstream without TLS gets no request`() async {
         #expect(await failure("http://mcp.example.com/mcp").contains("is not https"))
         #expect(server.seen.isEmpty)
     }
 
-    @Test func `a server that is down is told apart`() async {
+    @Test func `a server that is down is distinguished`() async {
         server.script("/mcp", .unreachable)
         #expect(await failure().contains("https://mcp.example.com/mcp cannot be read"))
         server.script("/mcp", .challenge(401, []))

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Grants and client authentication beyond secrets and refresh tokens.
-@Suite struct Grants {
+@Suite struct GrantTests {
     private let server = ScriptedServer()
     private let clock = ManualClock()
 
@@ -110,7 +110,7 @@ import Testing
         #expect(token.claims["scope"] as? String == "read")
         #expect(token.claims["aud"] as? String == "https://login.example.com/token")
         #expect(token.header["kid"] == "k7")
-        // A refresh token in the answer is not what this grant goes on with.
+        // A refresh token in the response does not change this grant.
         try await manager.forceRefresh()
         #expect(server.seen.last?.form["refresh_token"] == nil)
         #expect(server.seen.last?.form["assertion"] != request.form["assertion"])

@@ -38,10 +38,10 @@ import Testing
         return await manager.status().lastFailure
     }
 
-    @Test func `the app signs a token of its own, and asks with it for the installation's`()
+    @Test func `the app signs its own token, and requests the installation's token with it`()
         async throws
     {
-        // 2027-01-15T08:00:00Z is now.
+        // The time is 2027-01-15T08:00:00Z.
         server.script(
             Self.target,
             .json(201, #"{"token":"ghs_x","expires_at":"2027-01-15T09:00:00Z","permissions":{}}"#)
@@ -67,7 +67,7 @@ import Testing
         #expect(token.claims["exp"] as? Int == 1_800_000_540)
     }
 
-    @Test func `without limits nothing is said of them, and another set is another token`()
+    @Test func `limits are sent only if they are set, and other limits mean another token`()
         async throws
     {
         server.script(Self.target, .json(201, #"{"token":"ghs_x"}"#))
@@ -100,7 +100,7 @@ import Testing
                 + "not be decoded)"
         ),
     ])
-    func `what GitHub says of a refusal is shown`(
+    func `GitHub's message about a refusal is shown`(
         status: Int,
         message: String,
         detail: String

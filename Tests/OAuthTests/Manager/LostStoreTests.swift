@@ -4,15 +4,15 @@ import OAuth
 import TestSupport
 import Testing
 
-/// A medium that fails, or loses what is on it, is not a user who signs out.
-@Suite struct LostStores {
+/// A medium that fails or loses its content does not count as a sign-out.
+@Suite struct LostStoreTests {
     private func harness(_ store: any TokenStoring) -> OAuthHarness {
         OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store) {
             $0.lostResponse = .wait
         }
     }
 
-    /// Lets what is not saved be saved.
+    /// Waits until the unsaved record is saved.
     private func untilSaved(_ harness: OAuthHarness) async -> Bool {
         await eventually {
             harness.clock.advance(by: .seconds(1))
@@ -37,7 +37,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `a disk that is full is no reason to overlook a sign-out`() async throws {
+    @Test func `a sign-out counts even while the disk is full`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         _ = try await harness.token()
@@ -60,7 +60,7 @@ import Testing
             await Task.yield()
         }
         store.failsSaving = false
-        // The attempt that was under way may have saved them already: then none sleeps any more.
+        // The attempt in progress may have saved them already: then no task sleeps any more.
         _ = await eventually {
             if harness.clock.sleepers > 0 { return true }
             return await !harness.manager.status().isUnsaved
@@ -72,7 +72,7 @@ import Testing
         #expect(saved)
     }
 
-    @Test func `a directory that was removed as a whole gets its tokens back at the next look`()
+    @Test func `a removed directory gets its tokens back at the next check`()
         async throws
     {
         let directory = try TokenDirectory()
@@ -103,7 +103,7 @@ import Testing
         #expect(stored?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a file that is removed beside its lock is a sign-out`() async throws {
+    @Test func `a file removed beside its lock is a sign-out`() async throws {
         let directory = try TokenDirectory()
         let store = FileTokenStore(directory: directory.path, family: "orders")
         let harness = harness(store)

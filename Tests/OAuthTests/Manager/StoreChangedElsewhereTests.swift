@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What other processes and people do to the store.
+/// Changes to the store by other processes and users.
 @Suite struct StoreChangedElsewhereTests {
     private func harness(
         _ store: any TokenStoring,
@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    /// A store somebody has signed in to.
+    /// A store with a sign-in.
     private func signedIn() -> MemoryTokenStore {
         var record = TokenRecord(authority: "client@https://login.example.com/token")
         record.revision = 1
@@ -27,7 +27,7 @@ import Testing
         return MemoryTokenStore(record)
     }
 
-    @Test func `a sign-in by another tool is taken over while the token lives`() async throws {
+    @Test func `a sign-in by another tool is adopted while the token lives`() async throws {
         let store = signedIn()
         let harness = harness(store)
         #expect(try await harness.token() == "Bearer access-1")
@@ -39,7 +39,7 @@ import Testing
         try store.save(record, replacing: revision)
         #expect(harness.manager.currentCredential()?.value == Secret("Bearer access-1"))
         harness.clock.advance(by: .seconds(11))
-        // Whoever asks is not kept waiting for the look.
+        // The request does not wait for the check.
         #expect(harness.manager.currentCredential()?.value == Secret("Bearer access-1"))
         #expect(
             await eventually {
@@ -91,7 +91,7 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
     }
 
-    @Test func `a sign-in after a sign-out is news, whatever its revision`() async throws {
+    @Test func `a sign-in after a sign-out is new at any revision`() async throws {
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
@@ -107,7 +107,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
-    @Test func `a person whose token has ended already takes over all the same`() async throws {
+    @Test func `a user whose token has expired takes over too`() async throws {
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
@@ -136,7 +136,7 @@ import Testing
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
     }
 
-    /// It is spent: to present it again could end the family that the server knows.
+    /// It is spent: presenting it again could end the family at the server.
     @Test func `a sign-out elsewhere does not bring the configured refresh token back`()
         async throws
     {
@@ -173,7 +173,7 @@ import Testing
         server.script(.lostAnswer)
         try? await harness().manager.forceRefresh()
         #expect(store.record?.intent != nil)
-        // The token at hand lives for long, but the refresh token that was spent does not.
+        // The access token lives for long, but the spent refresh token does not.
         clock.advance(by: .seconds(11))
         for _ in 0..<2 {
             #expect(survivor.manager.currentCredential() != nil)
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(arguments: ["invalid_client", "invalid_grant"])
-    func `a sign-in elsewhere while a renewal is forced makes good what failed before`(
+    func `a sign-in elsewhere during a forced renewal ends an earlier failure`(
         error: String
     ) async throws {
         let store = WatchedStore()
@@ -202,7 +202,7 @@ import Testing
             try? store.put { $0.refreshToken = Secret("theirs") }
         }
         try await harness.manager.forceRefresh()
-        // Asked about at once, and left alone no longer than behind a first failure.
+        // The next request is sent immediately, and the pause is that of a first failure.
         harness.server.script(.respond(400, #"{"error":"invalid_client"}"#, [:]))
         #expect(await harness.failure()?.retryAfter == 60)
         #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "theirs"])

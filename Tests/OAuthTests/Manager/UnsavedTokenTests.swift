@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Tokens that the server has rotated and the store does not hold.
+/// Rotated tokens that the store does not hold.
 @Suite struct UnsavedTokenTests {
     private func harness(
         _ store: any TokenStoring,
@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    /// Renews the first token; what comes of it is not saved.
+    /// Renews the first token; the result is not saved.
     private func renewUnsaved(_ harness: OAuthHarness, _ store: WatchedStore) async throws {
         _ = try await harness.token()
         harness.server.gate.close()
@@ -60,7 +60,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `what could not be saved outlives a renewal elsewhere that failed`() async throws {
+    @Test func `an unsaved record survives a failed renewal elsewhere`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
@@ -74,7 +74,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `what could not be saved goes to the manager that takes the place`() async throws {
+    @Test func `an unsaved record goes to the successor`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
@@ -120,7 +120,7 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
-    @Test func `what is forgotten does not come back with the manager before`() async throws {
+    @Test func `forgotten tokens do not come back from the predecessor`() async throws {
         let store = WatchedStore()
         store.failsSaving = true
         let harness = harness(store)
@@ -150,7 +150,7 @@ import Testing
         #expect(await !next.manager.status().isUnsaved)
     }
 
-    @Test func `writing again does not give up what could not be saved either`() async throws {
+    @Test func `another attempt to write keeps the unsaved record, too`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
@@ -162,7 +162,7 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a sign-in elsewhere wins over what could not be saved`() async throws {
+    @Test func `a sign-in elsewhere wins over an unsaved record`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
@@ -175,19 +175,19 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
     }
 
-    @Test func `a sign-out elsewhere wins over what could not be saved`() async throws {
+    @Test func `a sign-out elsewhere wins over an unsaved record`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
         try await store.remove(revision: try #require(store.record).revision)
         #expect(await harness.reject(2) == .passThrough(.reauthorizationRequired))
-        // It is spent; whether it is good for anything again, a person may know.
+        // It is spent; a user may force another attempt.
         harness.server.admit(refreshToken: "initial")
         try await harness.manager.forceRefresh()
         #expect(harness.server.requests.last?.form["refresh_token"] == "initial")
     }
 
-    /// Somebody signs in without the lock while a renewal of ours is being stored.
+    /// A user signs in without the lock while a renewal of ours is being stored.
     private func signInBetween(_ store: WatchedStore, accessToken: Bool) {
         store.onSave = { record in
             guard record.refreshToken == Secret("refresh-2"), record.intent == nil else { return }
@@ -221,7 +221,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a sign-in during a renewal is what gets the next token`() async throws {
+    @Test func `the next token comes from a sign-in during a renewal`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         _ = try await harness.token()

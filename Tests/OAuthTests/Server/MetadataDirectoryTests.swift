@@ -3,21 +3,21 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What authorization servers publish about themselves.
-@Suite struct MetadataDirectories {
+/// The metadata of authorization servers.
+@Suite struct MetadataDirectoryTests {
     private let server = ScriptedServer()
     private let clock = ManualClock()
     private let inFront = "/.well-known/oauth-authorization-server"
 
     private func directory(
         _ issuer: String = "https://login.example.com",
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) -> MetadataDirectory {
         MetadataDirectory(
             issuer: issuer,
             transport: server,
             clock: clock,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 
@@ -103,7 +103,7 @@ import Testing
         #expect(try await directory().metadata().tokenEndpoint != nil)
     }
 
-    @Test func `a server with only HTML pages is reported by the first of them`() async {
+    @Test func `the error for a server with only HTML pages names the first page`() async {
         server.script(inFront, .json(302, ""))
         server.script("/.well-known/openid-configuration", .json(200, "<!DOCTYPE html>"))
         let error = await failure(directory())
@@ -118,14 +118,14 @@ import Testing
         server.script(inFront, document(issuer))
         let words = await failure(directory())?.description
         #expect(words?.contains("names another issuer") == true)
-        // The right one may stand at the other place.
+        // The right document may be at the other place.
         #expect(server.seen.count == 2)
     }
 
     @Test(arguments: [
         "http://login.example.com", "https://login.example.com?x", "login.example.com", "ftp://a",
     ])
-    func `nothing is sent to an issuer that is not an https URL`(issuer: String) async {
+    func `nothing is sent to an issuer without an https URL`(issuer: String) async {
         #expect(await failure(directory(issuer))?.isTransient == false)
         #expect(server.seen.isEmpty)
     }
@@ -201,7 +201,7 @@ import Testing
         #expect(server.seen.count == 2)
     }
 
-    @Test func `a server that is down is not a server without metadata`() async {
+    @Test func `a server that is down does not count as one without metadata`() async {
         server.script(inFront, .unreachable)
         #expect(await failure(directory())?.isTransient == true)
         #expect(await failure(directory("https://none.example.com/x"))?.isTransient == false)
@@ -262,7 +262,9 @@ import Testing
         #expect(claims["aud"] as? String == "https://login.example.com")
     }
 
-    @Test func `an authentication method that is not offered is an error, and no other is tried`()
+    @Test
+    func
+        `an authentication method that the server does not offer is an error, and no other is tried`()
         async
     {
         server.script(
@@ -302,7 +304,7 @@ import Testing
         #expect(audience == "https://login.example.com")
     }
 
-    @Test func `an endpoint that answers with an OAuth error has not moved`() async throws {
+    @Test func `an endpoint that returns an OAuth error has not moved`() async throws {
         server.script(inFront, document("https://login.example.com"))
         server.script("/t?x=1", .json(400, #"{"error":"invalid_scope"}"#))
         let (client, configuration) = client(.basic)

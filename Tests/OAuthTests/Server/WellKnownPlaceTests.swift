@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Where a server's metadata is looked for when one of the places has none to give.
-@Suite struct WellKnownPlaces {
+/// The places of a server's metadata when one of them has none.
+@Suite struct WellKnownPlaceTests {
     private let server = ScriptedServer()
     private let issuer = "https://login.example.com"
     private let first = "/.well-known/oauth-authorization-server"
@@ -82,7 +82,7 @@ import Testing
         let found = try await find()
         #expect(found.certificateTokenEndpoint?.description == "https://mtls.example/t")
         #expect(found.certificateDeviceEndpoint?.description == "https://mtls.example/d")
-        // Without TLS it is no place at all.
+        // A place without TLS does not count.
         #expect(found.certificateRevocationEndpoint == nil)
         #expect(found.deviceEndpoint == nil)
     }

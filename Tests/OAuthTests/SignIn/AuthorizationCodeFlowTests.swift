@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins through a browser.
-@Suite struct AuthorizationCodeFlows {
+@Suite struct AuthorizationCodeFlowTests {
     private let proof = ProofKey(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
 
     private func flow(
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a page that is not a URL is an error`() {
+    @Test func `a page without a URL is an error`() {
         let flow = flow { $0.authorizationEndpoint = "login.example.com/authorize" }
         #expect(throws: SignInError.self) { try flow.page() }
     }
@@ -105,7 +105,7 @@ import Testing
         "code=c", "code=c&state=", "code=c&state=other", "code=c&state=s%2B1&state=s%2B1", "",
         "error=access_denied", "state=%zz",
     ])
-    func `an answer without our state is not believed in any part`(query: String) {
+    func `a response without our state is not trusted in any part`(query: String) {
         #expect(words(flow().answer(query)) == "foreign")
     }
 
@@ -119,7 +119,7 @@ import Testing
             ),
         ]
     )
-    func `what is wrong with an answer without our state is told`(query: String, words: String) {
+    func `the error names the fault of a response without our state`(query: String, words: String) {
         guard case .foreign(let told) = flow().answer(query) else {
             Issue.record("it was believed")
             return

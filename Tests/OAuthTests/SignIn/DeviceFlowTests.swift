@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins on another device.
-@Suite struct DeviceFlows {
+@Suite struct DeviceFlowTests {
     private let server = ScriptedServer()
     private let clock = ManualClock(sleeping: .skipped)
     private let codes =
@@ -279,7 +279,7 @@ import Testing
         #"{"device_code":"d","user_code":"a\u001b[31m","verification_uri":"https://l/d"}"#,
         #"{"device_code":"d","user_code":"a","verification_uri":"javascript:alert(1)"}"#,
     ])
-    func `an answer without codes, or with ones unfit for a terminal, is an error`(
+    func `a response without codes, or with codes unfit for a terminal, is an error`(
         body: String
     ) async {
         server.script("/device", .json(200, body))

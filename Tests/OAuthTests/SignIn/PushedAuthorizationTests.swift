@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sign-ins whose request is pushed to the server before a browser opens the page (RFC 9126).
-@Suite struct PushedAuthorizations {
+@Suite struct PushedAuthorizationTests {
     private let transport = ScriptedServer()
     private let refused = #"{"error":"invalid_request","error_description":"no such redirect"}"#
 
@@ -51,7 +51,7 @@ import Testing
         #expect(transport.seen.first?.form["client_id"] == "client")
     }
 
-    @Test func `a refusal is told where pushing is required`() async throws {
+    @Test func `a refusal is reported if pushing is required`() async throws {
         transport.script("/par", .json(400, refused))
         await #expect(
             throws: SignInError(
@@ -60,7 +60,7 @@ import Testing
         ) { try await page() }
     }
 
-    @Test func `where pushing is only offered, the browser brings the request all the same`()
+    @Test func `if pushing is only offered, the browser brings the request nevertheless`()
         async throws
     {
         transport.script("/par", .json(400, refused))
@@ -73,7 +73,7 @@ import Testing
         #expect(!page.contains("tenant"))
     }
 
-    @Test func `a server without the endpoint that it requires is an error that says what to set`()
+    @Test func `the error for a missing required endpoint names the setting`()
         async
     {
         await #expect {

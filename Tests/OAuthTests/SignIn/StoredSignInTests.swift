@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a sign-in leaves in the store.
-@Suite struct StoredSignIns {
+@Suite struct StoredSignInTests {
     private let clock = ManualClock()
 
     private func keep(

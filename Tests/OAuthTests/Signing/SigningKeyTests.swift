@@ -4,7 +4,7 @@ import NetworkCore
 import OAuth
 import Testing
 
-/// Private keys and what they sign.
+/// Private keys and their signatures.
 @Suite struct SigningKeys {
     @Test func `the example of RFC 7515 A 2 is signed as printed there`() throws {
         let input =
@@ -78,7 +78,7 @@ import Testing
         #expect(try SigningKey(pem: Secret(file)).algorithm == .es256)
     }
 
-    /// What environment files, secret stores and web forms make of a key.
+    /// The forms of a key in environment files, secret stores and web forms.
     private static let spellings: [@Sendable (String) -> String] = [
         { $0.replacing("\n", with: "\\n") },
         { $0.replacing("\n", with: "\\r\\n") },

@@ -4,8 +4,8 @@ import Testing
 
 @testable import OAuth
 
-/// How a token file takes the place of another, step by step.
-@Suite struct FileReplacements {
+/// The steps in which a token file replaces another.
+@Suite struct FileReplacementTests {
     private let directory: TokenDirectory
     private var path: String { "\(directory.path)/orders.json" }
 
@@ -56,7 +56,7 @@ import Testing
 
     @Test func `a failure leaves the old file and nothing temporary`() throws {
         try directory.write("old", to: "orders.json")
-        // A directory in the place of the new name's target cannot be replaced.
+        // A directory at the target of the new name cannot be replaced.
         let blocked = FileReplacement(path: directory.path, content: Array("new".utf8))
         #expect(throws: FileError.self) { try blocked.run() }
         #expect(try directory.text(of: "orders.json") == "old")

@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct FileTokenStoreLocks {
+@Suite struct FileTokenStoreLockTests {
     @Test func `only one store holds the lock at a time`() async throws {
         let directory = try TokenDirectory()
         let clock = ManualClock()

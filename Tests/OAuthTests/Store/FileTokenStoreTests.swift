@@ -6,7 +6,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct FileTokenStores {
+@Suite struct FileTokenStoreTests {
     @Test func `a saved record is read back`() async throws {
         let directory = try TokenDirectory()
         let store = FileTokenStore(directory: directory.path, family: "orders")
@@ -142,7 +142,7 @@ import Testing
         #expect(try directory.names == ["orders.json"])
     }
 
-    @Test func `the next save does not touch the file that was set aside`() async throws {
+    @Test func `the next save does not touch the corrupt file`() async throws {
         let directory = try TokenDirectory()
         let clock = ManualClock()
         let store = FileTokenStore(directory: directory.path, family: "orders", clock: clock)
@@ -158,7 +158,7 @@ import Testing
         #expect(try await store.load() == TokenRecord.forTests(1))
     }
 
-    @Test func `only the last few files are kept that were set aside`() async throws {
+    @Test func `only the last few corrupt files are kept`() async throws {
         let directory = try TokenDirectory()
         let clock = ManualClock()
         let store = FileTokenStore(directory: directory.path, family: "orders", clock: clock)
@@ -174,7 +174,7 @@ import Testing
         )
     }
 
-    @Test func `a store is new until its lock was taken, and remembers a sign-out`() async throws {
+    @Test func `a store is new until its first lock, and remembers a sign-out`() async throws {
         let directory = try TokenDirectory()
         let clock = ManualClock()
         let path = "\(directory.path)/state"
@@ -184,17 +184,17 @@ import Testing
         }
         #expect(await !store.remembersSignOut())
         let first = try await lock()
-        #expect(first.isNew)
+        #expect(first.storeAge == .new)
         first.release()
         try await store.save(.forTests(1), replacing: 0)
         try await store.forgetSignIn(clock: clock)
         #expect(await store.remembersSignOut())
         let second = try await lock()
-        #expect(!second.isNew)
+        #expect(second.storeAge == .existing)
         second.release()
         try FileManager.default.removeItem(atPath: path)
         #expect(await !store.remembersSignOut())
-        #expect(try await lock().isNew)
+        #expect(try await lock().storeAge == .new)
     }
 
     @Test(arguments: [0o602, 0o666, 0o622 | 0o002] as [Int])
@@ -307,7 +307,7 @@ import Testing
         #expect(await eventually { clock.sleepers >= 2 })
         server.gate.open()
         #expect(await first == .replay)
-        // The second looks at the lock again when its clock says so.
+        // The second caller tries the lock again at the time of its clock.
         _ = await eventually {
             clock.advance(by: .milliseconds(20))
             return other.manager.currentCredential() != nil

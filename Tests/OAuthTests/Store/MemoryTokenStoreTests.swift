@@ -3,7 +3,7 @@ import OAuth
 import TestSupport
 import Testing
 
-@Suite struct MemoryTokenStores {
+@Suite struct MemoryTokenStoreTests {
     @Test func `waiting for the lock ends at the deadline, and the next in line gets it`()
         async throws
     {
@@ -27,7 +27,7 @@ import Testing
         let door = Door()
         door.close()
         let late = Task {
-            // Opens for nobody: what lets it through is the cancellation.
+            // Never opens: only the cancellation ends the wait.
             await door.pass()
             try await store.lock(until: clock.now, clock: clock).release()
         }

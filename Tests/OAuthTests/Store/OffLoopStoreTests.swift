@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A store that notes where it is called.
+/// A store that records the thread of its calls.
 private final class PlacedStore: TokenStoring {
     private let store: any TokenStoring = MemoryTokenStore()
     private let loop: EventLoop

@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Token files that are sealed.
-@Suite struct SealedTokenStores {
+/// Sealed token files.
+@Suite struct SealedTokenStoreTests {
     private let directory: TokenDirectory
     private let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let other = Secret("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
@@ -77,7 +77,7 @@ import Testing
             store: try store(key)
         )
         #expect(try await harness.token() == "Bearer access-1")
-        let elsewhere = try SealedTokenStores()
+        let elsewhere = try SealedTokenStoreTests()
         try await elsewhere.store(other).save(.forTests(1), replacing: 0)
         try directory.write(elsewhere.directory.text(of: "orders.json"), to: "orders.json")
         let error = await networkError { try await harness.manager.forceRefresh() }

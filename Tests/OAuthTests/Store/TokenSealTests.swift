@@ -4,7 +4,7 @@ import OAuth
 import Testing
 
 /// Token files at rest.
-@Suite struct TokenSeals {
+@Suite struct TokenSealTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private static let other = Secret("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private static let content = Array(#"{"refresh_token":"canary-77"}"#.utf8)
@@ -16,7 +16,7 @@ import Testing
         #expect(try TokenSeal.open(file, family: "orders", with: seal) == Self.content)
     }
 
-    @Test func `a file that was sealed years ago opens`() throws {
+    @Test func `a file sealed years ago opens`() throws {
         let file = """
             {"data":"AAECAwQFBgcICQoLPCCkfqOXp2jlHuPk2owWT7n05FWeGi0FFVDSp2AN2cDv7eIaZ9+j4ufALESW",
             "key":"6oio3hHvCZEV","sealed":"AES-256-GCM"}
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `the first key seals, and all of them open`() throws {
+    @Test func `the first key seals, and every key opens`() throws {
         let file = try TokenSeal(base64: Self.key).seal(Self.content, family: "orders")
         let both = try TokenSeal(base64: Self.other, earlier: [Self.key])
         #expect(try TokenSeal.open(file, family: "orders", with: both) == Self.content)

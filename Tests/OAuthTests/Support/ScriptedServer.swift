@@ -2,9 +2,9 @@ import NetworkCore
 import OAuth
 import Synchronization
 
-/// An authorization server of which a test says word by word what it answers.
+/// An authorization server with scripted responses.
 final class ScriptedServer: HTTPTransport {
-    /// A request as it arrived.
+    /// A received request.
     struct Seen: Sendable {
         let method: HTTPMethod
         let url: String
@@ -13,11 +13,11 @@ final class ScriptedServer: HTTPTransport {
         let body: String
     }
 
-    /// An answer, or none.
+    /// A response, or none.
     enum Answer: Sendable {
         case json(HTTPStatus, String)
         case form(HTTPStatus, String)
-        /// JSON, with a wait that the server asks for.
+        /// JSON, with `Retry-After`.
         case busy(HTTPStatus, String, retryAfter: String)
         /// A status with lines of `WWW-Authenticate`.
         case challenge(HTTPStatus, [String])
@@ -32,10 +32,10 @@ final class ScriptedServer: HTTPTransport {
 
     private let state = Mutex(State())
 
-    /// What arrived so far, in order.
+    /// The received requests, in order.
     var seen: [Seen] { state.withLock { $0.seen } }
 
-    /// Answers requests for a path in this order; the last answer is given again and again.
+    /// Sets the responses to requests for a path, in order; the last one is repeated.
     func script(_ path: String, _ answers: Answer...) {
         state.withLock { $0.answers[path] = answers }
     }

@@ -3,7 +3,7 @@ import OAuth
 import Synchronization
 import TestSupport
 
-/// A store in memory that a test looks into and disturbs.
+/// A store in memory that a test inspects and disturbs.
 final class WatchedStore: TokenStoring {
     private struct State {
         var onSave: (@Sendable (TokenRecord) -> Void)?
@@ -39,34 +39,34 @@ final class WatchedStore: TokenStoring {
         set { state.withLock { $0.failsSaving = newValue } }
     }
 
-    /// Whether another process has the lock all the time.
+    /// Whether another process always has the lock.
     var failsLocking: Bool {
         get { state.withLock { $0.failsLocking } }
         set { state.withLock { $0.failsLocking = newValue } }
     }
 
-    /// Whether there is no lock to be had, as in a directory that has become read-only.
+    /// Whether the lock is unavailable, as in a read-only directory.
     var lacksLock: Bool {
         get { state.withLock { $0.lacksLock } }
         set { state.withLock { $0.lacksLock = newValue } }
     }
 
-    /// What everybody meets who looks at what is stored, as before a save.
+    /// The error of every reading, also before a save.
     var fault: TokenStoreError? {
         get { state.withLock { $0.fault } }
         set { state.withLock { $0.fault = newValue } }
     }
 
-    /// Where the next one waits who wants the lock; those behind it do not.
+    /// The door at which the next caller of `lock` waits, but not the ones after it.
     var door: Door? {
         get { state.withLock { $0.door } }
         set { state.withLock { $0.door = newValue } }
     }
 
-    /// What is stored.
+    /// The stored record.
     var record: TokenRecord? { inner.record }
 
-    /// Stores a record without asking for the lock, as if the one there had been changed to it.
+    /// Changes the stored record without the lock.
     func put(_ change: (inout TokenRecord) -> Void) throws {
         let authority = "client@https://login.example.com/token"
         var record = inner.record ?? TokenRecord(authority: authority)

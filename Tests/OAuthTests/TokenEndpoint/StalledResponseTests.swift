@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Servers that send a head, and then no more.
+/// Servers that send a head and no content.
 @Suite struct StalledResponses {
     private let clock = ManualClock()
     private let server = StallingServer()
@@ -16,7 +16,7 @@ import Testing
         return metadata
     }
 
-    /// What an operation comes to ten seconds later; the rest of the answer is given up.
+    /// The result of an operation ten seconds later; the rest of the response is given up.
     private func late<Outcome: Sendable>(
         _ operation: @escaping @Sendable () async -> Outcome
     ) async -> Outcome {
@@ -24,12 +24,12 @@ import Testing
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(10))
         #expect(await eventually { server.body.isGivenUp })
-        // Without a deadline it would go on for ever.
+        // Without a deadline the wait would not end.
         task.cancel()
         return await task.value
     }
 
-    @Test func `a token response that is not complete in time counts as lost`() async {
+    @Test func `a token response incomplete at the deadline counts as lost`() async {
         let client = TokenEndpointClient(transport: server, clock: clock)
         let deadline = clock.now + .seconds(10)
         let failure = await late { [configuration] () -> TokenFailure? in
@@ -71,7 +71,7 @@ import Testing
         #expect(!behind.sawReuse)
     }
 
-    @Test func `a device code response that is not complete in time is an error`() async {
+    @Test func `a device code response incomplete at the deadline is an error`() async {
         let flow = DeviceFlow(
             service: TokenEndpointClient(transport: server, clock: clock),
             transport: server,
@@ -105,7 +105,7 @@ import Testing
         #expect(words.contains("http_response_timeout"))
     }
 
-    @Test func `metadata that is not complete in time is a transient failure`() async {
+    @Test func `metadata incomplete at the deadline is a transient failure`() async {
         let directory = MetadataDirectory(
             issuer: "https://login.example.com",
             transport: server,
@@ -124,7 +124,7 @@ import Testing
     }
 }
 
-/// Metadata that cannot be had anew while tokens are needed.
+/// Metadata that cannot be fetched again while tokens are needed.
 @Suite struct StalledMetadata {
     @Test func `metadata that stalls leaves time for the token request`() async throws {
         let clock = ManualClock()
@@ -165,19 +165,19 @@ import Testing
     }
 }
 
-/// Sends heads whose content stalls, at first or for ever.
+/// Sends heads whose content stalls, at first or always.
 private final class StallingServer: HTTPTransport {
     let body = StalledBody("{")
     private let left: Mutex<Int>
     private let behind: (any HTTPTransport)?
 
-    /// Stalls for ever, or in place of the first answers of another server, which has acted.
+    /// Stalls always, or instead of the first responses of another server, which has acted.
     init(first count: Int = .max, of behind: (any HTTPTransport)? = nil) {
         left = Mutex(count)
         self.behind = behind
     }
 
-    /// Stalls in place of the next answers.
+    /// Stalls instead of the next responses.
     func stall(_ count: Int) { left.withLock { $0 = count } }
 
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite struct TokenRequests {
+@Suite struct TokenRequestTests {
     private func ask(
         _ answer: Response,
         grant: TokenGrant = .clientCredentials(scopes: ["a", "b c"]),
@@ -100,7 +100,7 @@ import Testing
         (400, #"{"error":"unheard_of"}"#, .configuration),
         (400, #"{"error":"invalid_grant"}"#, .invalidGrant),
     ])
-    func `an answer is judged by its error and its status`(
+    func `a response is judged by its error and its status`(
         status: Int,
         body: String,
         kind: TokenFailure.Class
@@ -169,7 +169,7 @@ import Testing
     }
 }
 
-/// Answers once, and remembers what was asked.
+/// Responds once, and records the request.
 private final class RecordingTransport: HTTPTransport {
     private let answer: Response
     private let seen = Mutex<(Request?, String)>((nil, ""))

@@ -43,7 +43,7 @@ import Testing
     @Test(arguments: [
         "login.example/token", "ftp://login.example", "https://u:c4nary@login.example/t", "",
     ])
-    func `nothing is sent to a literal that is not a URL`(_ text: String) async throws {
+    func `nothing is sent to a literal without a URL`(_ text: String) async throws {
         let client = TokenEndpoint {
             $0.tokenEndpoint = OAuthConfiguration.TokenEndpoint(stringLiteral: text)
             $0.allowsInsecure = true
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: ["7", "[\"Bearer\"]", "{}", "true"])
-    func `a type that is no text is no reason to refuse a token`(_ type: String) async throws {
+    func `a token is accepted although its type is not a text`(_ type: String) async throws {
         let answer = try await TokenEndpoint().tokens(
             #"{"access_token":"t","token_type":\#(type)}"#
         )
@@ -147,7 +147,7 @@ import Testing
         #expect(answer.refreshToken == Secret("r"))
     }
 
-    @Test func `the ID token is the credential where that is configured`() async throws {
+    @Test func `the ID token is the credential if the configuration says so`() async throws {
         let endpoint = TokenEndpoint { $0.use = .idToken }
         // {"exp":1300,"iat":100}
         let token = "e30.eyJleHAiOjEzMDAsImlhdCI6MTAwfQ.c2ln"
@@ -161,7 +161,7 @@ import Testing
         #expect(opaque.lifetime == .seconds(90))
     }
 
-    @Test func `an answer with the other token says what to set`() async {
+    @Test func `the error for the other token names the setting`() async {
         let without = await TokenEndpoint { $0.use = .idToken }.failure(
             200,
             #"{"access_token":"t"}"#
@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test(arguments: [400, 401, 500] as [HTTPStatus])
-    func `invalid_grant counts whatever the status`(_ status: HTTPStatus) async {
+    func `invalid_grant counts at any status`(_ status: HTTPStatus) async {
         let body = #"{"error":"invalid_grant","error_description":"revoked"}"#
         let failure = await TokenEndpoint().failure(status, body)
         #expect(failure?.kind == .invalidGrant)
@@ -219,7 +219,7 @@ import Testing
         #expect(await TokenEndpoint().failure(400, body)?.kind == .configuration)
     }
 
-    /// Refresh tokens that are dead, in providers' own words.
+    /// Dead refresh tokens, in providers' own words.
     @Test(
         arguments: [
             (400, #"{"status":"BAD_REFRESH_TOKEN","message":"missing or invalid refresh token"}"#),
@@ -308,7 +308,7 @@ import Testing
             (400, #"{"error":"internal_error"}"#),
         ] as [(HTTPStatus, String)]
     )
-    func `a server that is in trouble is asked again later`(
+    func `a server in trouble gets another request later`(
         _ status: HTTPStatus,
         _ body: String
     ) async {
@@ -389,7 +389,7 @@ import Testing
         #expect(failure?.detail.contains("(refresh token expired)") == true)
     }
 
-    @Test func `what looks like a token is not shown in the provider's own words either`() async {
+    @Test func `token-like text is not shown in the provider's own words either`() async {
         let token = String(repeating: "aB3", count: 20)
         let body = #"{"message":"bad refresh-0 or \#(token) or https://a.example/\#(token)/x"}"#
         let words = await TokenEndpoint().failure(400, body)?.serverDescription
@@ -404,7 +404,7 @@ import Testing
     }
 }
 
-/// Servers that answer with a form, as was usual before the standard said JSON.
+/// Servers that respond with a form, as was usual before the standard required JSON.
 @Suite struct TokenForms {
     private let form: HTTPHeaders = [.contentType: "application/x-www-form-urlencoded"]
 
@@ -472,7 +472,7 @@ import Testing
         #expect(twice?.serverError == nil)
     }
 
-    @Test func `JSON is read as JSON whatever the media type`() async throws {
+    @Test func `JSON is read as JSON with any media type`() async throws {
         #expect(
             try await TokenEndpoint().tokens(#"{"access_token":"t"}"#, form).accessToken
                 == Secret("t")
@@ -523,7 +523,7 @@ private struct TokenEndpoint {
     }
 }
 
-/// Answers with what it was told, and remembers what was asked.
+/// Sends the scripted response, and records the request.
 private final class Script: HTTPTransport {
     private struct State {
         var answer: Result<Response, NetworkError>?

@@ -1,7 +1,7 @@
 import NetworkCore
 package import OAuth
 
-/// Where credentials come from.
+/// A source of credentials.
 package protocol AWSCredentialSource: Sendable {
     /// Gets credentials once; a failure is not retried.
     ///
@@ -16,7 +16,7 @@ package protocol AWSCredentialSource: Sendable {
     ) async throws(TokenFailure) -> IssuedCredentials
 }
 
-/// Credentials that a closure gets: keys that are configured, or what a program prints.
+/// Credentials from a closure: configured keys, or the output of a program.
 package struct ProvidedCredentials: AWSCredentialSource {
     private let provide:
         @Sendable (OAuthEvent.Reason) async throws(TokenFailure) -> IssuedCredentials
@@ -48,5 +48,18 @@ struct AWSTokens: OAuthService {
     ) async throws(TokenFailure) -> TokenResponse {
         let issued = try await source.credentials(grant.reason, until: deadline)
         return TokenResponse(accessToken: issued.credentials.encoded, lifetime: issued.lifetime)
+    }
+}
+
+/// Credentials with the time for which they are valid.
+package struct IssuedCredentials: Sendable {
+    /// The credentials.
+    package var credentials: AWSCredentials
+    /// The rest of their lifetime; `nil` if they do not expire.
+    package var lifetime: Duration?
+
+    /// Describes issued credentials.
+    package init(_ credentials: AWSCredentials, lifetime: Duration? = nil) {
+        (self.credentials, self.lifetime) = (credentials, lifetime)
     }
 }

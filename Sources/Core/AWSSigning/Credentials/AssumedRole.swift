@@ -10,9 +10,9 @@ package struct AssumedRole: AWSCredentialSource {
         package var role: String
         /// The session's name, which the logs of the account show.
         package var name: String
-        /// The external id that the role's trust policy asks for.
+        /// The external id that the role's trust policy requires.
         package var externalID: String?
-        /// How long the credentials are valid.
+        /// The lifetime of the credentials.
         package var duration: Duration?
 
         /// Describes a session.
@@ -27,7 +27,7 @@ package struct AssumedRole: AWSCredentialSource {
         }
     }
 
-    /// What proves who assumes the role.
+    /// The proof of identity of the assuming party.
     package enum Proof: Sendable {
         /// Credentials, which sign the request.
         case credentials(any AWSCredentialSource)
@@ -45,7 +45,7 @@ package struct AssumedRole: AWSCredentialSource {
     ///
     /// - Parameters:
     ///   - session: the role.
-    ///   - proof: what proves who assumes it.
+    ///   - proof: the proof of identity.
     ///   - endpoint: the Security Token Service.
     ///   - region: its region.
     ///   - transport: sends to it.

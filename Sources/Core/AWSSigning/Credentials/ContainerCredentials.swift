@@ -4,9 +4,9 @@ package import OAuth
 /// The credentials of a container, from the agent that the platform runs beside it: the task role of ECS,
 /// or the pod identity of EKS.
 package struct ContainerCredentials: AWSCredentialSource {
-    /// Why the environment names no agent that may be asked.
+    /// The reason why the environment names no usable agent.
     package struct Unusable: Error, CustomStringConvertible {
-        /// What is wrong.
+        /// The reason, as one clause.
         package let description: String
     }
 
@@ -24,7 +24,7 @@ package struct ContainerCredentials: AWSCredentialSource {
     ///   - transport: sends to the agent.
     ///   - clock: the machine's, except in tests.
     ///   - authorization: reads the value of `Authorization`, for each request; `nil` sends none.
-    /// - Throws: `Unusable` if no variable names an agent, or one that credentials must not be asked of.
+    /// - Throws: `Unusable` if no variable names an agent, or an agent that must not be used.
     package init(
         environment: [String: String],
         over transport: any HTTPTransport,
@@ -40,11 +40,11 @@ package struct ContainerCredentials: AWSCredentialSource {
         )
     }
 
-    /// Returns where the agent is.
+    /// Returns the URL of the agent.
     ///
     /// - Parameter environment: with the variables that the platform sets.
     /// - Returns: the agent's URL.
-    /// - Throws: `Unusable` if no variable names an agent, or one that credentials must not be asked of.
+    /// - Throws: `Unusable` if no variable names an agent, or an agent that must not be used.
     package static func endpoint(
         in environment: [String: String]
     ) throws(Unusable) -> ServerEndpoint {

@@ -5,7 +5,7 @@ package import OAuth
 /// The JSON in which credentials are handed over: by a `credential_process`, by the agent of a container,
 /// and by the metadata service of an instance.
 package struct CredentialDocument {
-    /// Who writes it.
+    /// The writer of the document.
     package enum Kind {
         /// A program; with `Version` 1 and `SessionToken`.
         case process
@@ -25,16 +25,16 @@ package struct CredentialDocument {
 
     /// The credentials; `nil` where a part is missing or unfit for a field.
     let credentials: AWSCredentials?
-    /// When they end; `nil` for those that do not.
+    /// Their expiry; `nil` if they do not expire.
     let expiration: UnixTime?
 
     /// Reads a document.
     ///
     /// - Parameters:
     ///   - content: the JSON.
-    ///   - kind: who wrote it.
+    ///   - kind: the writer.
     ///   - source: names the writer in errors.
-    /// - Throws: `TokenFailure` that says what is wrong, without quoting anything.
+    /// - Throws: `TokenFailure` with the fault, without a quotation.
     package init(_ content: [UInt8], of kind: Kind, from source: String) throws(TokenFailure) {
         let members: Members
         do {
@@ -90,7 +90,7 @@ package struct CredentialDocument {
     /// The credentials with their lifetime.
     ///
     /// - Parameters:
-    ///   - now: the time of day, by the clock of who wrote the document where it is known.
+    ///   - now: the time of day, by the writer's clock if it is known.
     ///   - source: names the writer in errors.
     /// - Returns: the credentials.
     /// - Throws: `TokenFailure` if they have expired.
@@ -112,9 +112,9 @@ package struct CredentialDocument {
     }
 }
 
-/// Words of AWS that are fit to be shown.
+/// Words of AWS, fit to be shown.
 enum AWSWords {
-    /// An error code: letters, digits, `.`, `_` and `:`, at most 64 of them.
+    /// An error code: letters, digits, `.`, `_` and `:`, at most 64 characters.
     static func code(_ text: String) -> String {
         let isFit = text.utf8.allSatisfy {
             Grammar.isAlphanumeric($0) || ".:_-".utf8.contains($0)

@@ -3,11 +3,11 @@ package import OAuth
 
 /// The credentials of the role of an EC2 instance, from its metadata service in version 2.
 package struct InstanceCredentials: AWSCredentialSource {
-    /// Where the metadata service is; the address is the same on every instance.
+    /// The metadata service, with the same address on every instance.
     package static let standardEndpoint: ServerEndpoint = "http://169.254.169.254"
 
     private static let roles = "/latest/meta-data/iam/security-credentials/"
-    /// How long one answer may take: elsewhere than on an instance none comes.
+    /// The maximum wait for a response: outside an instance none arrives.
     private static let patience = Duration.seconds(2)
 
     private let endpoint: ServerEndpoint
@@ -62,7 +62,7 @@ package struct InstanceCredentials: AWSCredentialSource {
         return try await exchange.content(of: request, until: min(deadline, soon))
     }
 
-    /// The first line of an answer, which goes into a field or a path.
+    /// The first line of a response, to put into a field or a path.
     private func text(
         of request: Request,
         until deadline: ContinuousClock.Instant

@@ -1,7 +1,7 @@
 import NetworkCore
 import OAuth
 
-/// Asks a service on or near this machine for credentials, and learns its time of day.
+/// Requests credentials from a service on or near this machine, and learns its time of day.
 struct MetadataExchange: Sendable {
     /// Credentials are a few hundred bytes; tokens of some size go with them.
     private static let limit = 64 * 1024
@@ -21,7 +21,7 @@ struct MetadataExchange: Sendable {
 
     /// Sends a request and returns status and content.
     ///
-    /// - Throws: `TokenFailure` if no answer comes in time.
+    /// - Throws: `TokenFailure` if no response arrives in time.
     func answer(
         to request: Request,
         until deadline: ContinuousClock.Instant
@@ -39,14 +39,14 @@ struct MetadataExchange: Sendable {
             throw TokenFailure(
                 .transient,
                 detail:
-                    "\(name) at \(request.origin) cannot be asked: \(NetworkError.words(of: error))"
+                    "cannot query \(name) at \(request.origin): \(NetworkError.words(of: error))"
             )
         }
     }
 
-    /// Sends a request and returns the content of its answer.
+    /// Sends a request and returns the content of its response.
     ///
-    /// - Throws: `TokenFailure` if the answer is no success.
+    /// - Throws: `TokenFailure` if the response is not successful.
     func content(
         of request: Request,
         until deadline: ContinuousClock.Instant

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import NetworkCore
 
-/// The error that AWS names in the content of an answer, in the form of one of its protocols: XML, JSON or
+/// The error in the content of a response of AWS, in the form of one of its protocols: XML, JSON or
 /// CBOR.
 struct AWSErrorDocument {
     /// The name of the error, such as `ExpiredTokenException`; `nil` where only a field names it, as from
     /// API Gateway.
     let code: String?
-    /// What the service says besides.
+    /// The service's message.
     let message: String?
     /// Whether it is XML.
     let isXML: Bool
@@ -57,7 +57,7 @@ struct AWSErrorDocument {
             let members = (try? outer.nestedContainer(keyedBy: Key.self, forKey: .error)) ?? outer
             func text(_ keys: [Key]) -> String? {
                 for key in keys {
-                    // What is no text is no code of AWS's.
+                    // Other values than texts are not codes of AWS.
                     if let text = try? members.decode(String.self, forKey: key) { return text }
                 }
                 return nil
@@ -67,7 +67,7 @@ struct AWSErrorDocument {
         }
     }
 
-    /// The texts at the beginning of a map in CBOR (RFC 8949 §3.1), up to the first member that is not a text.
+    /// The texts at the beginning of a map in CBOR (RFC 8949 §3.1), up to the first other member.
     private static func textsOfCBOR(_ content: [UInt8]) -> [String: String] {
         var rest = content[...]
         guard let head = rest.popFirst(), head >> 5 == 5, head != 0xB8 else { return [:] }

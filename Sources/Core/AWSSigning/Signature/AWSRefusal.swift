@@ -1,6 +1,6 @@
 package import NetworkCore
 
-/// What AWS says of a signature or of its key in a 400 or 403, which mean many other things as well.
+/// AWS's refusal of a signature or its key in a 400 or 403, which have many other meanings as well.
 package enum AWSRefusal: Equatable {
     /// The credentials have expired: others are wanted.
     case expired
@@ -8,13 +8,13 @@ package enum AWSRefusal: Equatable {
     case unknownKey
     /// The time of the signature is too far from the server's.
     case clockSkew
-    /// One of the two: EC2 has one word for a signature that is too old and for credentials that have ended.
+    /// One of the two: EC2 has one word for an old signature and for expired credentials.
     case requestExpired
 
-    /// The statuses that are looked at, besides 401.
+    /// The statuses of refusals, in addition to 401.
     package static let statuses: [HTTPStatus] = [400, 403]
 
-    /// Tells the answers of a channel.
+    /// Recognizes the refusals of a channel.
     package static let further = FurtherRefusals(statuses, by: Reader())
 
     private static let codes: [String: AWSRefusal] = [
@@ -29,20 +29,20 @@ package enum AWSRefusal: Equatable {
     private static let codesInXML: [String: AWSRefusal] = [
         "InvalidToken": .unknownKey, "AuthFailure": .unknownKey,
     ]
-    /// Codes of signatures that do not match: the message says whether that is for their time.
+    /// Codes of wrong signatures: the message says whether the time is the reason.
     private static let signatureCodes: Set<String> = [
         "InvalidSignature", "InvalidSignatureException", "SignatureDoesNotMatch",
     ]
-    /// How messages begin that no code goes with, or one of these.
+    /// The beginnings of messages without a code, or with one of these.
     private static let beginnings: [(String, AWSRefusal)] = [
         ("Signature expired", .clockSkew), ("Signature not yet current", .clockSkew),
         ("The security token included in the request is expired", .expired),
         ("The security token included in the request is invalid", .unknownKey),
     ]
 
-    /// Reads an answer; `nil` if it says none of this.
+    /// Reads a response; `nil` if it is not such a refusal.
     ///
-    /// A service that names the error in a field is taken at that word: its content may quote a user.
+    /// A field that names the error takes precedence over the content, which may quote a user.
     package init?(_ headers: HTTPHeaders, _ content: ByteSlice?) {
         let named = AWSRefusal.codes(in: headers)
         if let refusal = AWSRefusal.refusal(in: named) {

@@ -2,16 +2,15 @@ import NetproxyCryptography
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Signs the requests of a channel with Signature Version 4, in place of the signature that the app
-/// made.
+/// Signs the requests of a channel with Signature Version 4, and replaces the signature of the client.
 package struct AWSRequestSigner: RequestSigning {
-    /// How requests of a channel are signed, whatever the credentials of the moment are.
+    /// The rules for signing the requests of a channel, independent of the credentials.
     package struct Options: Sendable {
         /// The region and the service.
         package var scope: SigningScope
-        /// What is sent as `Host`; `nil`: the authority of the request's origin.
+        /// The value of `Host`; `nil`: the authority of the request's origin.
         package var authority: String?
-        /// How many bytes of content are collected to compute their digest.
+        /// The maximum number of bytes of content collected for the digest.
         package var contentLimit: Int
         /// The key that sets `contentLimit`, for the error.
         package var limitKey = "retry.replay_body"
@@ -31,19 +30,19 @@ package struct AWSRequestSigner: RequestSigning {
     /// Makes a signer.
     ///
     /// - Parameters:
-    ///   - credentials: whose signature it is.
-    ///   - options: what is signed.
-    ///   - clock: the service's time of day, as far as it is known.
+    ///   - credentials: the credentials to sign with.
+    ///   - options: the rules for signing.
+    ///   - clock: the known time of day of the service.
     package init(_ credentials: AWSCredentials, _ options: Options, clock: ServerClock) {
         signature = SignatureV4(credentials, for: options.scope)
         self.options = options
         self.clock = clock
     }
 
-    /// Replaces the app's signature.
+    /// Replaces the client's signature.
     ///
-    /// - Throws: `http_request_error` for content that cannot be signed, with what to do about it; what
-    ///   reading the content throws.
+    /// - Throws: `http_request_error` with the remedy, for content that cannot be signed; the errors of
+    ///   reading the content.
     package func sign(_ request: inout Request) async throws {
         let values = request.headers.values(of: Self.contentDigest)
         let rule = PayloadRule(values, for: options.scope, over: request.origin.scheme)
@@ -66,18 +65,18 @@ package struct AWSRequestSigner: RequestSigning {
     private static let date: HTTPFieldName = "X-Amz-Date"
     private static let sessionToken: HTTPFieldName = "X-Amz-Security-Token"
     private static let contentDigest: HTTPFieldName = "X-Amz-Content-Sha256"
-    /// What a signature consists of, in each of its versions.
+    /// The fields of a signature, in each version.
     private static let signatureFields: [HTTPFieldName] = [
         .authorization, date, sessionToken, contentDigest, "X-Amz-Region-Set",
     ]
 
     private func removeSignature(from headers: inout HTTPHeaders) {
-        // A `Date` that was part of a signature is as old as that.
+        // A signed `Date` is as old as the signature.
         if headers[.authorization]?.hasPrefix("AWS") == true { headers.remove(HTTPFieldName.date) }
         for name in Self.signatureFields { headers.removeAll(like: name) }
     }
 
-    /// Returns what is signed of the content; content that is hashed stays with the request as bytes.
+    /// Returns the signed part of the content; hashed content stays with the request as bytes.
     private func payload(of request: inout Request, by rule: PayloadRule) async throws -> String {
         switch rule {
         case .stated(let word): return word

@@ -1,6 +1,6 @@
 package import NetworkCore
 
-/// How the content of a request is signed.
+/// The way to sign the content of a request.
 ///
 /// | `X-Amz-Content-Sha256` of the app | S3 over TLS | S3 without TLS | any other service |
 /// |---|---|---|---|
@@ -19,7 +19,7 @@ package enum PayloadRule: Equatable {
     /// Each chunk carries a signature of the app's, by this scheme.
     case chunkSigned(String)
 
-    /// What stands in place of a digest.
+    /// The word instead of a digest.
     static let unsignedWord = "UNSIGNED-PAYLOAD"
 
     /// Finds the row of the table.

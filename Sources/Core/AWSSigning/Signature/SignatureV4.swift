@@ -5,9 +5,9 @@ import NetworkCore
 package struct SignatureV4: Sendable {
     private static let algorithm = "AWS4-HMAC-SHA256"
 
-    /// Whose signature it is.
+    /// The credentials to sign with.
     package let credentials: AWSCredentials
-    /// What it is valid for.
+    /// The scope of the signature.
     package let scope: SigningScope
 
     /// Signs with these credentials, for one region and one service.
@@ -15,15 +15,16 @@ package struct SignatureV4: Sendable {
         (self.credentials, self.scope) = (credentials, scope)
     }
 
-    /// Signs a request whose target and fields are those that are sent, and adds `Authorization`.
+    /// Signs a request with its final target and fields, and adds `Authorization`.
     ///
-    /// Signed are the host, what describes the content, and the fields of AWS, which no hop edits.
+    /// The signed fields are the host, the description of the content, and the fields of AWS, which no
+    /// hop edits.
     ///
     /// - Parameters:
-    ///   - request: with `X-Amz-Date` already there.
+    ///   - request: the request, with `X-Amz-Date`.
     ///   - target: its target.
-    ///   - authority: what is sent as `Host`.
-    ///   - payload: the digest of the content, or a word in its place.
+    ///   - authority: the value of `Host`.
+    ///   - payload: the digest of the content, or the word instead of it.
     ///   - stamp: the time in `X-Amz-Date`.
     func sign(
         _ request: inout Request,
@@ -69,7 +70,7 @@ package struct SignatureV4: Sendable {
         return SignatureV4.hexadecimal(key)
     }
 
-    /// The fields that are signed, in the order of their names, each with all of its values.
+    /// The signed fields in the order of their names, each with all its values.
     private static func signedFields(
         of headers: HTTPHeaders,
         _ authority: String
@@ -86,7 +87,7 @@ package struct SignatureV4: Sendable {
             .map { ($0.key, $0.value.joined(separator: ",")) }
     }
 
-    /// A value with one blank where it has several, and none at its ends.
+    /// A value with single blanks, and none at its ends.
     private static func squeezed(_ value: String) -> String {
         value.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
     }

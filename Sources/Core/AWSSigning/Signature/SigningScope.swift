@@ -18,6 +18,6 @@ package struct SigningScope: Sendable, Hashable {
         }
     }
 
-    /// The scope of a signature that was made on this day, `YYYYMMDD`.
+    /// The scope of a signature of this day, `YYYYMMDD`.
     func text(on day: Substring) -> String { "\(day)/\(region)/\(service)/aws4_request" }
 }

@@ -1,13 +1,13 @@
 import NetworkCore
 
-/// A request target as it is sent and as it is signed.
+/// The form of a request target that is sent and signed.
 ///
-/// A server computes the signature from what it decodes, so both must agree on one spelling: unreserved
-/// bytes stand for themselves, and every other byte is `%XX` in upper case. A target in that form is sent
-/// byte for byte; of another one the query is respelled, and for S3 the path. Parameters that carried the
-/// signature of a presigned URL are left out.
+/// A server computes the signature from the decoded target, so both sides must agree on one spelling:
+/// unreserved bytes stand for themselves, and every other byte is `%XX` in upper case. A target in that
+/// form is sent byte for byte; of another one the query is respelled, and for S3 the path. Parameters
+/// that carried the signature of a presigned URL are left out.
 package struct StrictTarget {
-    /// What is sent.
+    /// The target to send.
     package let text: String
     /// The path in the canonical request.
     package let canonicalPath: String
@@ -24,7 +24,7 @@ package struct StrictTarget {
         let parts = TargetPath(target)
         let path: String
         if scope.isS3 {
-            path = StrictTarget.respelled(parts.path.utf8, isPath: true)
+            path = StrictTarget.respelled(parts.path.utf8, of: .path)
             canonicalPath = path
         } else {
             path = String(parts.path)
@@ -45,14 +45,14 @@ package struct StrictTarget {
     static func isPresigned(_ target: String) -> Bool {
         guard let query = TargetPath(target).query else { return false }
         let names = query.split(separator: "&").map { piece in
-            respelled(piece.prefix { $0 != "=" }.utf8).lowercased()
+            respelled(piece.prefix { $0 != "=" }.utf8, of: .query).lowercased()
         }
         return names.contains("x-amz-signature") || olderSignature.isSubset(of: names)
     }
 
     private struct Parameter {
         let name: String
-        /// `nil` where there is no `=`.
+        /// `nil` without `=`.
         let value: String?
 
         var text: String { value.map { "\(name)=\($0)" } ?? name }
@@ -65,7 +65,8 @@ package struct StrictTarget {
         "x-amz-signedheaders",
     ]
     private static let signs: Set<String> = ["x-amz-algorithm", "x-amz-signature"]
-    /// Those of a URL that was presigned in the older way; the two of `olderSignature` together tell it.
+    /// The parameters of a URL presigned in the older way, which has both parameters of
+    /// `olderSignature`.
     private static let olderNames = olderSignature.union(["expires", "x-amz-security-token"])
     private static let olderSignature: Set<String> = ["awsaccesskeyid", "signature"]
 
@@ -73,8 +74,8 @@ package struct StrictTarget {
         let all = query.utf8.split(separator: UInt8(ascii: "&")).map { piece in
             let equals = piece.firstIndex(of: UInt8(ascii: "="))
             return Parameter(
-                name: respelled(piece[..<(equals ?? piece.endIndex)]),
-                value: equals.map { respelled(piece[piece.index(after: $0)...]) }
+                name: respelled(piece[..<(equals ?? piece.endIndex)], of: .query),
+                value: equals.map { respelled(piece[piece.index(after: $0)...], of: .query) }
             )
         }
         let names = Set(all.map { $0.name.lowercased() })
@@ -86,8 +87,14 @@ package struct StrictTarget {
         return all.filter { !dropped.contains($0.name.lowercased()) }
     }
 
-    /// The one spelling of what a text decodes to; `%` without two digits stands for itself.
-    private static func respelled(_ text: Substring.UTF8View, isPath: Bool = false) -> String {
+    /// The parts of a target, which differ in the meaning of `/` and `+`.
+    private enum Part {
+        case path
+        case query
+    }
+
+    /// Returns the only spelling of the decoded text; `%` without two digits stands for itself.
+    private static func respelled(_ text: Substring.UTF8View, of part: Part) -> String {
         var result: [UInt8] = []
         var rest = text[...]
         while var byte = rest.popFirst() {
@@ -98,12 +105,16 @@ package struct StrictTarget {
                 byte = high << 4 | low
                 isEscaped = true
                 rest = rest.dropFirst(2)
-            } else if byte == UInt8(ascii: "+"), !isPath {
-                // What forms write for a blank.
+            } else if byte == UInt8(ascii: "+"), part == .query {
+                // Forms write a blank like this.
                 byte = UInt8(ascii: " ")
             }
-            let isSlash = byte == UInt8(ascii: "/") && isPath && !isEscaped
-            append(byte, isPlain: isSlash || PercentEncoding.isUnreserved(byte), to: &result)
+            let isSlash = byte == UInt8(ascii: "/") && part == .path && !isEscaped
+            if isSlash || PercentEncoding.isUnreserved(byte) {
+                result.append(byte)
+            } else {
+                appendEscaped(byte, to: &result)
+            }
         }
         return String(decoding: result, as: UTF8.self)
     }
@@ -123,8 +134,7 @@ package struct StrictTarget {
         PercentEncoding.encode(path) { PercentEncoding.isUnreserved($0) || $0 == UInt8(ascii: "/") }
     }
 
-    private static func append(_ byte: UInt8, isPlain: Bool, to result: inout [UInt8]) {
-        guard !isPlain else { return result.append(byte) }
+    private static func appendEscaped(_ byte: UInt8, to result: inout [UInt8]) {
         result.append(UInt8(ascii: "%"))
         for digit in [byte >> 4, byte & 15] {
             result.append(digit < 10 ? digit + UInt8(ascii: "0") : digit - 10 + UInt8(ascii: "A"))

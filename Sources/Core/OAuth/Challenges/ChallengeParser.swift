@@ -14,13 +14,13 @@ struct Challenge: Equatable, Sendable {
 /// Parses `WWW-Authenticate` by its grammar: several challenges in a line, schemes alone, token68,
 /// quoted strings with commas and quoted pairs.
 ///
-/// A malformed line is not divided into challenges, but an `error` outside of its quoted strings is
-/// still found: APIs forget commas and quotation marks, and mean what they say all the same.
+/// A malformed line is not divided into challenges, but an `error` outside its quoted strings is still
+/// found: APIs forget commas and quotation marks.
 struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Returns the `error` parameters of all lines, in order, whatever the scheme.
+    /// Returns the `error` parameters of all lines and schemes, in order.
     static func errors(in headers: HTTPHeaders) -> [String] {
         headers.values(of: .wwwAuthenticate).flatMap { line -> [String] in
             guard let challenges = parse(line) else {
@@ -67,7 +67,7 @@ struct ChallengeParser {
         return token()
     }
 
-    /// A value without the apostrophes that some APIs write in place of quotation marks; to the grammar
+    /// A value without the apostrophes that some APIs write instead of quotation marks; in the grammar
     /// they are part of a token.
     private static func unquoted(_ value: String) -> String {
         guard value.count >= 2, value.hasPrefix("'"), value.hasSuffix("'") else { return value }

@@ -1,7 +1,7 @@
 package import NetproxyHTTPMessage
 
-/// What the challenges of an API say, for people: scheme, error and scope, and nothing else of what an
-/// API may repeat.
+/// A summary of an API's challenges for people: scheme, error and scope, and nothing else that an API
+/// may repeat.
 package enum ChallengeSummary {
     /// `Bearer, error insufficient_scope, scope orders.write`; `nil` without a challenge.
     package static func of(_ headers: HTTPHeaders) -> String? {

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import NetworkCore
 
-/// What a 401 says about the token that the request carried.
+/// The meaning of a 401 for the token in the request.
 ///
-/// The scheme of a challenge does not count: APIs answer an expired token with `Basic`, `OAuth`, `Token`
-/// or any other scheme, and with no or a malformed challenge. The first row that matches decides:
+/// The scheme of a challenge does not count: APIs refuse an expired token with `Basic`, `OAuth`,
+/// `Token` or any other scheme, and with no or a malformed challenge. The first row that matches
+/// decides:
 ///
 /// | some challenge, or else the content, names | |
 /// |---|---|
@@ -22,6 +23,13 @@ enum ChallengeTriage: Equatable {
     /// Another token of the same kind would not help.
     case passThrough(NotReplayed)
 
+    /// The kinds of tokens.
+    enum TokenKind {
+        case bearer
+        /// Presented with a proof of possession.
+        case bound
+    }
+
     /// Judges a response.
     ///
     /// An `error` that RFC 6750 does not define counts as suspicion: servers invent words for "expired",
@@ -29,16 +37,16 @@ enum ChallengeTriage: Equatable {
     ///
     /// - Parameters:
     ///   - headers: the fields of the response.
-    ///   - content: the beginning of its content, where it is known.
-    ///   - isBound: whether a proof of possession went with the token.
+    ///   - content: the beginning of its content, if known.
+    ///   - kind: the kind of the token.
     /// - Returns: the judgement, by the table above.
     static func judge(
         _ headers: HTTPHeaders,
         content: ByteSlice? = nil,
-        isBound: Bool = false
+        of kind: TokenKind = .bearer
     ) -> ChallengeTriage {
         let errors = ChallengeParser.errors(in: headers)
-        let verdicts = errors.map { judge($0, isBound) }
+        let verdicts = errors.map { judge($0, of: kind) }
         let decided = verdicts.filter { $0 != .suspected }
         for grave: ChallengeTriage in [.refused, .proofRefused] where decided.contains(grave) {
             return grave
@@ -48,10 +56,10 @@ enum ChallengeTriage: Equatable {
         return judge(content)
     }
 
-    private static func judge(_ error: String, _ isBound: Bool) -> ChallengeTriage {
+    private static func judge(_ error: String, of kind: TokenKind) -> ChallengeTriage {
         switch error {
         case "invalid_token": .refused
-        case _ where isBound && ProofOfPossession.isAtFault(error): .proofRefused
+        case _ where kind == .bound && ProofOfPossession.isAtFault(error): .proofRefused
         case "insufficient_scope": .passThrough(.insufficientScope)
         case "invalid_request": .passThrough(.invalidRequest)
         case "insufficient_user_authentication": .passThrough(.stepUpRequired)
@@ -63,8 +71,8 @@ enum ChallengeTriage: Equatable {
         var error: String
     }
 
-    /// Judges the content: only the two words that are said of tokens alone count, since no RFC defines
-    /// an `error` there.
+    /// Judges the content: only the two words that concern tokens alone count, since no RFC defines an
+    /// `error` there.
     private static func judge(_ content: ByteSlice) -> ChallengeTriage {
         do {
             return switch try JSONDecoder().decode(Document.self, from: Data(content.array)).error {

@@ -29,14 +29,21 @@ package struct ResourceMetadataRemoval {
     /// Returns a line without the parameter.
     static func removed(from line: String) -> String {
         var removal = ResourceMetadataRemoval(bytes: Array(line.utf8))
-        return removal.run(isWellFormed: ChallengeParser.parse(line) != nil)
+        return removal.run(ChallengeParser.parse(line) == nil ? .everywhere : .outsideStrings)
     }
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    private mutating func run(isWellFormed: Bool) -> String {
+    /// The part of a line to search for the parameter.
+    private enum Reach {
+        case outsideStrings
+        /// Also within quotes, which may be unbalanced.
+        case everywhere
+    }
+
+    private mutating func run(_ reach: Reach) -> String {
         while position < bytes.count {
-            if isWellFormed, bytes[position] == Self.quote {
+            if reach == .outsideStrings, bytes[position] == Self.quote {
                 let end = endOfString(at: position, closedBy: Self.quote) ?? bytes.count
                 result += bytes[position..<end]
                 position = end
@@ -61,7 +68,7 @@ package struct ResourceMetadataRemoval {
             return
         }
         let next = skippingSeparators(from: end)
-        // The first one: what follows takes its place, unless that is another challenge.
+        // The first parameter: the next one takes its place, unless another challenge follows.
         if next < bytes.count, next > end, kept == 0 || isParameter(at: next) {
             position = next
         } else {

@@ -4,9 +4,9 @@ package import NetworkCore
 
 /// Registers a client with an authorization server (RFC 7591).
 package struct ClientRegistration: Sendable {
-    /// How long a registration may take.
+    /// The maximum duration of a registration.
     private static let timeout = Duration.seconds(10)
-    /// The longest answer that is read.
+    /// The largest accepted response.
     private static let limit = 64 * 1024
 
     private let server: ServerMetadata
@@ -17,11 +17,11 @@ package struct ClientRegistration: Sendable {
     /// Describes the client.
     ///
     /// - Parameters:
-    ///   - server: where, and what the server supports.
+    ///   - server: the server.
     ///   - redirect: the redirect URI, with its port: many servers compare that too, although RFC 8252
     ///     §7.3 forbids it.
-    ///   - scopes: the scopes that it may ask for; none if unknown.
-    ///   - purpose: how the user will sign in.
+    ///   - scopes: the scopes that it may request; none if unknown.
+    ///   - purpose: the kind of sign-in.
     package init(
         with server: ServerMetadata,
         redirect: String,
@@ -32,7 +32,7 @@ package struct ClientRegistration: Sendable {
         self.redirect = redirect
         self.scopes = scopes
         // Without a refresh token the user would have to sign in every hour, but some servers refuse
-        // clients that want what they do not support.
+        // clients that request unsupported grants.
         let wanted =
             ["authorization_code"] + (purpose == .device ? [Self.deviceGrant] : [])
             + ["refresh_token"]
@@ -40,14 +40,14 @@ package struct ClientRegistration: Sendable {
         grantTypes = wanted.filter { $0 != "refresh_token" || offered?.contains($0) != false }
     }
 
-    /// How a user signs in with the client.
+    /// The kind of sign-in with the client.
     package enum Purpose: Sendable {
         case browser, device
     }
 
     private static let deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-    /// How the client would authenticate: with as little as the server allows.
+    /// The client's authentication: the least that the server allows.
     ///
     /// A secret that every copy of a program can have proves nothing (RFC 8252 §8.4). It goes into the form
     /// rather than into Basic: servers made with the SDKs of MCP look for the client's id in the form only.
@@ -110,13 +110,13 @@ package struct ClientRegistration: Sendable {
     /// - Parameters:
     ///   - transport: must not be one that injects tokens.
     ///   - clock: the machine's, except in tests.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     /// - Returns: the client, with its redirect URI.
     /// - Throws: `SignInError`.
     package func register(
         over transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) async throws(SignInError) -> PinnedServer.Client {
         guard let endpoint = server.registrationEndpoint else {
             throw SignInError(
@@ -124,7 +124,7 @@ package struct ClientRegistration: Sendable {
                     + "and set auth.oauth.client_id"
             )
         }
-        guard endpoint.isPrivate || allowsInsecure else {
+        guard endpoint.isAcceptable(plainHTTP) else {
             throw SignInError("the registration endpoint \(endpoint) is not https")
         }
         let method = try method()
@@ -169,7 +169,7 @@ package struct ClientRegistration: Sendable {
         )
     }
 
-    /// The client as the server registered it, which may differ from what was asked (RFC 7591 §3.2.1).
+    /// The client as the server registered it, which may differ from the request (RFC 7591 §3.2.1).
     private func client(
         _ document: Document,
         asking method: PinnedServer.Client.Authentication,

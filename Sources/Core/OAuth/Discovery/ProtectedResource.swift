@@ -23,13 +23,13 @@ package struct ProtectedResource: Sendable, Hashable {
     ///   - document: the JSON.
     ///   - upstream: the URL that requests go to, which the document must be about.
     ///   - place: where the document was found.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
         of upstream: ServerEndpoint,
         from place: ServerEndpoint,
-        allowsInsecure: Bool
+        plainHTTP: ServerEndpoint.PlainHTTP
     ) throws(MetadataError) {
         let members: Document
         do {
@@ -38,7 +38,7 @@ package struct ProtectedResource: Sendable, Hashable {
             throw MetadataError(
                 "\(place) is not the metadata of a protected resource: not a JSON object with a "
                     + "resource",
-                isNotMetadata: true
+                .notMetadata
             )
         }
         guard let resource = ServerEndpoint(members.resource),
@@ -48,7 +48,7 @@ package struct ProtectedResource: Sendable, Hashable {
             throw MetadataError(
                 "\(place) is about the resource '\(theirs)', and the upstream is \(upstream): set "
                     + "upstream to the URL of the resource, if you trust it",
-                isNotMetadata: true
+                .notMetadata
             )
         }
         let named = members.authorization_servers ?? []
@@ -62,9 +62,9 @@ package struct ProtectedResource: Sendable, Hashable {
             guard let server = ServerEndpoint(text), !server.target.contains("?") else {
                 return false
             }
-            // What is on this machine is no business of a resource elsewhere.
+            // A resource elsewhere may not name hosts of this machine.
             guard NamedHost.may(upstream.origin, name: server.origin) else { return false }
-            return server.isPrivate || allowsInsecure
+            return server.isAcceptable(plainHTTP)
         }
         guard !usable.isEmpty else {
             throw MetadataError(
@@ -118,7 +118,7 @@ package struct ProtectedResource: Sendable, Hashable {
 }
 
 extension ServerWords {
-    /// A server's text in an error, without what could be a secret.
+    /// A server's text in an error, without possible secrets.
     static func shown(_ text: String) -> String { clean(text, secrets: []) ?? "" }
 }
 
@@ -130,5 +130,22 @@ extension String {
         if self == other { return true }
         guard let one = ServerEndpoint(self), let two = ServerEndpoint(other) else { return false }
         return one.origin == two.origin && one.target == "/" && two.target == "/"
+    }
+}
+
+extension PinnedServer {
+    /// Returns a clause that names the differences from the resource found now; `nil` if there are none.
+    package func change(to resource: ProtectedResource) -> String? {
+        let issuer = resource.issuer(preferring: issuer)
+        var changes: [String] = []
+        if !self.issuer.isSameIssuer(issuer) {
+            changes.append("the authorization server was \(self.issuer) and is now \(issuer)")
+        }
+        if self.resource != resource.identifier {
+            changes.append(
+                "the resource was \(self.resource) and is now \(resource.identifier)"
+            )
+        }
+        return changes.isEmpty ? nil : changes.joined(separator: ", and ")
     }
 }

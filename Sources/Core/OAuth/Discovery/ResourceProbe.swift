@@ -1,50 +1,50 @@
 package import NetworkCore
 
-/// Asks a protected resource which authorization server protects it (RFC 9728).
+/// Requests the name of a protected resource's authorization server (RFC 9728).
 ///
-/// Nothing that it sends carries a credential, and it follows no redirect. Only sign-ins use it: what a
-/// resource says later is never followed.
+/// Its requests carry no credential, and it follows no redirect. Only sign-ins use it: later changes of
+/// a resource are ignored.
 package struct ResourceProbe: Sendable {
-    /// What a resource says about itself.
+    /// The self-description of a resource.
     package struct Finding: Sendable, Hashable {
         /// Its metadata.
         package var resource: ProtectedResource
-        /// The scopes that its challenge asks for; empty without one.
+        /// The scopes in its challenge; empty without one.
         package var challengedScopes: [String]
     }
 
-    /// How long the probe may take in total.
+    /// The maximum duration of the probe.
     private static let timeout = Duration.seconds(10)
-    /// The longest document that is read: 256 KiB.
+    /// The largest accepted document: 256 KiB.
     private static let limit = 256 * 1024
 
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
-    private let allowsInsecure: Bool
+    private let plainHTTP: ServerEndpoint.PlainHTTP
 
     /// Makes a probe; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - transport: speaks to the upstream; must not be one that injects tokens.
     ///   - clock: measures the time limit.
-    ///   - allowsInsecure: whether `http` is accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     package init(
         over transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.transport = transport
         self.clock = clock
-        self.allowsInsecure = allowsInsecure
+        self.plainHTTP = plainHTTP
     }
 
-    /// Finds out what protects an upstream.
+    /// Finds the metadata of the resource at an upstream.
     ///
     /// - Throws: `MetadataError`.
     package func find(_ upstream: ServerEndpoint) async throws(MetadataError) -> Finding {
-        guard upstream.isPrivate || allowsInsecure else {
+        guard upstream.isAcceptable(plainHTTP) else {
             throw MetadataError(
-                "the upstream \(upstream) is not https: what it says about itself cannot be trusted"
+                "the upstream \(upstream) is not https, so its metadata cannot be trusted"
             )
         }
         let deadline = clock.now + Self.timeout
@@ -61,12 +61,12 @@ package struct ResourceProbe: Sendable {
                     document,
                     of: upstream,
                     from: place,
-                    allowsInsecure: allowsInsecure
+                    plainHTTP: plainHTTP
                 )
                 return Finding(resource: resource, challengedScopes: scopes)
             } catch {
                 // Another place may have the document of this resource.
-                guard error.isNotMetadata else { throw error }
+                guard error.kind == .notMetadata else { throw error }
                 failure = failure ?? error
             }
         }
@@ -89,7 +89,7 @@ package struct ResourceProbe: Sendable {
             }
         }
         let shown = ServerWords.shown(text)
-        guard let place = ServerEndpoint(text), place.isPrivate || allowsInsecure else {
+        guard let place = ServerEndpoint(text), place.isAcceptable(plainHTTP) else {
             throw MetadataError(
                 "\(upstream) names '\(shown)' as the place of its metadata, which is not an https URL"
             )
@@ -105,7 +105,7 @@ package struct ResourceProbe: Sendable {
 
     // MARK: - Requests
 
-    /// The upstream's demand for a token, and the status of its last answer.
+    /// The upstream's challenge, and the status of its last response.
     private func challenge(
         of upstream: ServerEndpoint,
         until deadline: ContinuousClock.Instant
@@ -139,7 +139,7 @@ package struct ResourceProbe: Sendable {
         return challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
     }
 
-    /// The status and the fields of an answer, whose content may never end.
+    /// The status and the fields of a response, whose content may never end.
     private func head(
         of request: Request,
         until deadline: ContinuousClock.Instant
@@ -178,15 +178,14 @@ package struct ResourceProbe: Sendable {
         let note = status.kind == .redirection ? "; redirects are not followed" : ""
         throw MetadataError(
             "\(place) answered \(status)\(note)",
-            isTransient: status.kind != .redirection,
-            isNotMetadata: status.kind == .redirection
+            status.kind == .redirection ? .notMetadata : .transient
         )
     }
 
     private func unreachable(_ request: Request, _ error: any Error) -> MetadataError {
         MetadataError(
             "\(request.origin)\(request.target) cannot be read (\(NetworkError.words(of: error)))",
-            isTransient: true
+            .transient
         )
     }
 }

@@ -10,7 +10,7 @@ package enum ScopeList {
             }
     }
 
-    /// The scopes in a text, each once and in order; what is not a scope is left out.
+    /// The scopes in a text, each once and in order; other words are left out.
     package static func scopes(in text: String) -> [String] {
         union(text.split(separator: " ").map(String.init).filter(isScope), [])
     }

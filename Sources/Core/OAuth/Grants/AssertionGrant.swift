@@ -8,7 +8,7 @@ public struct AssertionGrant: GrantProviding {
     private let audience: String?
     private let scope: ScopePlace
 
-    /// Where scopes are sent.
+    /// The place of the scopes.
     private enum ScopePlace {
         case form
         /// In the assertion, as service accounts require.

@@ -1,9 +1,9 @@
 public import NetworkCore
 
-/// A grant that a provider defines (RFC 6749 §4.5), such as Zoom's `account_credentials`: a grant type, and
-/// parameters of which some may be secret.
+/// A grant defined by a provider (RFC 6749 §4.5), such as Zoom's `account_credentials`: a grant type
+/// with parameters, some of which may be secret.
 ///
-/// The parameters that are not secret are the configuration's.
+/// The configuration holds the other parameters.
 public struct ExtensionGrant: GrantProviding {
     /// A parameter whose value is a secret.
     public struct SecretParameter: Sendable {

@@ -1,12 +1,12 @@
 import FoundationEssentials
 package import NetworkCore
 
-/// Asks for the token of a GitHub App's installation: the app signs a JWT, and presents it with what the
-/// token is to be good for.
+/// Requests the token of a GitHub App's installation: the app signs a JWT, and presents it with the
+/// limits of the token.
 ///
 /// The configuration's client is the app: its `clientID`, or its numeric id, and its `clientKey`.
 package struct InstallationGrant: GrantProviding {
-    /// What a token may be limited to.
+    /// The limits of a token.
     package struct Limits: Sendable, Encodable {
         /// Names of repositories, without their owner; empty means all of the installation.
         package var repositories: [String]
@@ -22,7 +22,7 @@ package struct InstallationGrant: GrantProviding {
             case repositories, permissions
         }
 
-        /// Without those that are empty.
+        /// Encodes the limits, without empty ones.
         package func encode(to encoder: any Encoder) throws {
             var members = encoder.container(keyedBy: Key.self)
             if !repositories.isEmpty { try members.encode(repositories, forKey: .repositories) }
@@ -30,15 +30,15 @@ package struct InstallationGrant: GrantProviding {
         }
     }
 
-    /// As long as GitHub lets the app's own token be.
+    /// The maximum lifetime of the app's own token at GitHub.
     private static let lifetime = Duration.seconds(600)
 
-    /// The limits, as they are sent.
+    /// The limits in JSON.
     private let limits: String
 
     /// Describes the grant.
     ///
-    /// - Parameter limits: what tokens are limited to.
+    /// - Parameter limits: the limits of the tokens.
     package init(_ limits: Limits) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -49,7 +49,7 @@ package struct InstallationGrant: GrantProviding {
         }
     }
 
-    /// The limits; the installation is a part of the token endpoint.
+    /// The limits only; the installation is already in the endpoint's URL.
     package var identity: String { "github_app \(limits)" }
 
     /// Signs the app's own token.
@@ -71,27 +71,5 @@ package struct InstallationGrant: GrantProviding {
         )
         grant.json = limits
         return grant
-    }
-}
-
-/// What GitHub answers.
-struct InstallationToken: Decodable {
-    var token: String
-    var expires_at: String?
-
-    /// Reads an answer; `nil` if it has no token.
-    static func parse(_ body: ByteSlice, _ headers: HTTPHeaders) -> InstallationToken? {
-        ServerDocument.read(InstallationToken.self, from: body, headers)
-    }
-
-    /// The time until the token expires; `nil` if the answer does not say.
-    func lifetime(since now: UnixTime) -> Duration? {
-        guard let expires_at else { return nil }
-        do {
-            let end = try Date(expires_at, strategy: .iso8601).timeIntervalSince1970
-            return ServerDocument.lifetime(end - now.secondsSinceEpoch)
-        } catch {
-            return nil
-        }
     }
 }

@@ -1,8 +1,8 @@
 import NetworkCore
 
-/// Performs what the engine decides: tasks, timers, waiters and the snapshot.
+/// Performs the actions of the engine: tasks, timers, waiters and the snapshot.
 extension OAuthManager {
-    /// Asks the engine for a decision, and performs the actions that follow.
+    /// Makes a decision of the engine, and performs the actions that follow.
     @discardableResult
     func decide<Answer>(_ body: (inout TokenEngine, Moment) -> Answer) -> Answer {
         let answer = body(&engine, clock.moment)
@@ -10,7 +10,7 @@ extension OAuthManager {
         return answer
     }
 
-    /// Tells the engine what happened, and performs the actions that follow.
+    /// Reports an event to the engine, and performs the actions that follow.
     func handle(_ event: TokenEvent) {
         perform(engine.handle(event, at: clock.moment))
     }
@@ -22,46 +22,32 @@ extension OAuthManager {
             case .report(let event): onEvent(event)
             case .startRenewal(let next): run(next)
             case .endRenewal(let ended, let outcome):
-                takeRunning(ended)?.waiters.finish(outcome)
+                queues.remove(ended)?.waiters.finish(outcome)
             case .abandonRenewal(let late, let outcome):
-                let running = takeRunning(late)
+                let running = queues.remove(late)
                 running?.task.cancel()
                 running?.waiters.finish(outcome)
             case .startTrial(let next, let ended): start(next, after: ended)
-            case .endTrial(let outcome):
-                trial?.timer.cancel()
-                trial?.waiters.finish(outcome)
-                trial = nil
-            case .startPause:
-                pauseWaiters?.finish(.askAgain)
-                pauseWaiters = RenewalWaiters(clock: clock, limit: configuration.waiterLimit)
-            case .endPause:
-                pauseWaiters?.finish(.askAgain)
-                pauseWaiters = nil
+            case .endTrial(let outcome): queues.endTrial(outcome)
+            case .startPause: queues.beginPause(newWaiters())
+            case .endPause: queues.endPause()
             case .unprove(let credential): credential.unprove()
             }
         }
     }
 
-    /// Lets requests see the state as it is now.
+    /// Publishes the state for requests.
     func publish() { snapshot.publish(.init(engine, at: clock.moment)) }
 
-    /// Where to wait for what the engine says is in progress.
-    func waiters(in queue: TokenEngine.Queue) -> RenewalWaiters {
-        let waiters =
-            switch queue {
-            case .renewal: renewal?.waiters
-            case .trial: trial?.waiters
-            }
-        guard let waiters else { preconditionFailure("no \(queue) is running") }
-        return waiters
+    private func newWaiters() -> RenewalWaiters {
+        RenewalWaiters(clock: clock, limit: configuration.waiterLimit)
     }
 
     // MARK: - Renewals
 
-    /// Starts a renewal at once, whatever is in force; there must be none in progress.
+    /// Starts a renewal immediately; none may be in progress.
     ///
-    /// - Returns: where to wait for its outcome.
+    /// - Returns: the requests that wait for its outcome.
     func renew(
         _ reason: OAuthEvent.Reason,
         presenting grant: TokenGrant? = nil
@@ -85,7 +71,7 @@ extension OAuthManager {
         }
     }
 
-    /// Does some work in the place of a renewal.
+    /// Runs work as if it were a renewal.
     @discardableResult
     func run(
         _ next: RenewalInProgress,
@@ -95,57 +81,51 @@ extension OAuthManager {
         // pair that the server has already rotated is never dropped with a request.
         let task = Task {
             let outcome = await work(self)
-            let waiting = renewal?.renewal == next ? renewal?.waiters.count : nil
+            let running = queues.renewal
+            let waiting = running?.renewal == next ? running?.waiters.count : nil
             handle(.renewalEnded(next, outcome, waiting: waiting ?? 0))
         }
         let running = RunningRenewal(
             renewal: next,
-            waiters: RenewalWaiters(clock: clock, limit: configuration.waiterLimit),
+            waiters: newWaiters(),
             task: task,
             watchdog: watchdog(of: next)
         )
-        renewal = running
+        queues.begin(running)
         return running
     }
 
-    /// For a transport that neither answers nor keeps its deadline: another renewal must be possible.
+    /// A transport may neither respond nor keep its deadline, and another renewal must be possible.
     private func watchdog(of next: RenewalInProgress) -> Task<Void, Never> {
         let limit = clock.now + configuration.renewalTimeout
         let last = configuration.timeoutAfterResume
         return Task { [clock] in
             do {
                 try await clock.sleep(until: limit - last)
-                // On a clock that goes on while the machine is suspended: the answer may come now.
+                // The clock runs while the machine is suspended: the response may arrive now.
                 try await clock.sleep(until: clock.now + last)
             } catch { return }
             handle(.renewalOverdue(next, jitter: jitter()))
         }
     }
 
-    private func takeRunning(_ ended: RenewalInProgress) -> RunningRenewal? {
-        guard let running = renewal, running.renewal == ended else { return nil }
-        running.watchdog.cancel()
-        renewal = nil
-        return running
-    }
-
     private func start(_ next: TokenTrial, after ended: RenewalInProgress) {
-        guard let waiters = takeRunning(ended)?.waiters else { return }
+        guard let waiters = queues.remove(ended)?.waiters else { return }
         let end = clock.now + TokenTrial.timeout
         let timer = Task { [clock] in
             do { try await clock.sleep(until: end) } catch { return }
             handle(.answered(generation: next.generation, .inconclusive))
         }
-        trial = RunningTrial(waiters: waiters, timer: timer)
-        // A request that waits to be sent has the token with this; a replay asks for it, unless no other
-        // request can.
+        queues.begin(RunningTrial(waiters: waiters, timer: timer))
+        // A request that waits to be sent has the token with this. A replay reads it, unless no other
+        // request may.
         let purpose = waiters.releaseOne(.credential(next.credential))
         if purpose == .request || (purpose == .replay && next.credential.isForOneUse) {
             handle(.trialTokenTaken)
         }
     }
 
-    /// Does what is due while the token is still good: checks the store for changes, or renews.
+    /// Checks the store for changes or renews the token while it is still good.
     func refreshEarly() async {
         if engine.nextStoreCheck.isReached(at: clock.moment) {
             await access.checkForChanges(for: self)
@@ -155,12 +135,12 @@ extension OAuthManager {
 
     /// Pauses after a failed token request.
     func fail(_ failure: TokenFailure) -> RenewalOutcome {
-        // A renewal that was abandoned has been counted.
+        // An abandoned renewal has been counted.
         if Task.isCancelled, let known = engine.backoff.lastFailure { return .failed(known) }
         return decide { $0.fail(failure, jitter: jitter(), at: $1) }
     }
 
-    /// Goes on with what another process stored while a renewal was in progress.
+    /// Uses the record that another process stored during the renewal.
     func yieldToStored() -> RenewalOutcome {
         decide { $0.yieldToStored(jitter(), at: $1) }
     }
@@ -168,29 +148,19 @@ extension OAuthManager {
     // MARK: - Writing
 
     /// Whether the record in memory could not be written.
-    var isUnsaved: Bool { engine.ledger.isUnsaved }
+    var isUnsaved: Bool { engine.isUnsaved }
 
-    /// Whether neither a token nor a record is known.
-    var knowsNoToken: Bool { engine.current == nil && engine.ledger.record == nil }
+    /// Whether there is neither a token nor a record.
+    var knowsNoToken: Bool { engine.current == nil && engine.record == nil }
 
-    /// Tries again to write what could not be written, until it is written or replaced.
+    /// Writes the record as soon as possible.
     func saveLater() {
-        guard rewriting == nil else { return }
-        // The manager's own task: the request that brought the token is long gone.
-        rewriting = Task { [clock, weak self] in
-            var pause = Duration.seconds(1)
-            while await self?.isUnsaved == true {
-                do { try await clock.sleep(until: clock.now + pause) } catch { return }
-                await self?.writeAgain()
-                // A medium that is well again has the tokens soon: until then they exist only here.
-                pause = min(pause * 2, .seconds(15))
-            }
-            await self?.endRewriting()
-        }
+        if rewriting == nil { rewriting = access.writeRepeatedly(for: self) }
     }
 
-    private func endRewriting() { rewriting = nil }
+    /// Notes that the attempts to write the record have ended.
+    func endRewriting() { rewriting = nil }
 
-    /// Tries to write what could not be written, if there is something.
+    /// Tries to write an unsaved record.
     package func writeAgain() async { await access.saveAgain(for: self) }
 }

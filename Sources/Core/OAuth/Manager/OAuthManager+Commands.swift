@@ -1,30 +1,32 @@
 import NetworkCore
 
-/// What a program or a user asks of the manager, beside requests.
+/// Commands of a program or a user.
 extension OAuthManager {
-    /// Reads the store before the first request does: adopts a token that is still good, and resolves a
-    /// renewal whose outcome was unknown when the process stopped.
+    /// Reads the store before the first request does.
+    ///
+    /// Adopts a token that is still good, and resolves a renewal that had no known outcome when the
+    /// process stopped.
     ///
     /// Makes no other token request. Returns when that is done.
     public func start() async {
         followChanges()
-        guard engine.current == nil, renewal == nil else { return }
+        guard engine.current == nil, queues.renewal == nil else { return }
         let limit = clock.now + configuration.renewalTimeout
         _ = await renew(.recovery).wait(until: limit, as: .command)
     }
 
     /// Reads the store again, for instance after a sign-in there.
     ///
-    /// Makes no token request, except to resolve one whose outcome was unknown. Returns when what was
-    /// found is in force.
+    /// Makes no token request, except to resolve one without a known outcome. Returns when the stored
+    /// token is in force.
     ///
-    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for one if the store cannot be
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for example if the store cannot be
     ///   read, `.reauthorizationRequired` or `.cancelled`.
     public func lookIntoStore() async throws {
         try await renewNow(.recovery)
     }
 
-    /// Asks the token endpoint for a new token now, whatever is in force.
+    /// Requests a new token now, even if the current one is good.
     ///
     /// Waits for a renewal in progress and then makes its own; neither the back-off nor the excess guard
     /// delays it.
@@ -45,10 +47,10 @@ extension OAuthManager {
     /// Presents a grant that a user has just obtained, such as an authorization code, and starts a new
     /// grant family with the tokens it brings.
     ///
-    /// It is presented once and never repeated (RFC 6749 §4.1.2). If it fails, what was there before
-    /// stays as it was.
+    /// It is presented once and never repeated (RFC 6749 §4.1.2). If it fails, the earlier tokens stay
+    /// in force.
     ///
-    /// - Parameter grant: what is presented.
+    /// - Parameter grant: the grant.
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` with the server's own words, or
     ///   `.cancelled`; the grant is spent in any case.
     public func signIn(with grant: TokenGrant) async throws {
@@ -62,28 +64,28 @@ extension OAuthManager {
         }
     }
 
-    /// Waits for a renewal that presents a refresh token: if the process ended before, its answer would be
-    /// lost, and with it the token that the server has put in place of the one presented.
+    /// Waits for a renewal that presents a refresh token: if the process ended earlier, the response
+    /// would be lost, and with it the new refresh token.
     ///
-    /// Returns when it is stored, or at the deadline. Does not wait for what can be requested again. What
-    /// could not be written before is tried once more.
+    /// Returns when it is stored, or at the deadline. Does not wait for tokens that can be requested
+    /// again. Tries once more to write an unsaved record.
     ///
-    /// - Parameter deadline: when to stop waiting.
-    /// - Returns: whether nothing is lost with the process; `false` if a refresh token exists nowhere but
+    /// - Parameter deadline: the end of the wait.
+    /// - Returns: whether nothing is lost with the process; `false` if a refresh token exists only
     ///   here, so that a new sign-in will be needed.
     @discardableResult
     public func finishRenewal(until deadline: ContinuousClock.Instant) async -> Bool {
         guard case .refreshToken = configuration.grant else { return true }
-        while let renewal, clock.now < deadline, !Task.isCancelled {
+        while let renewal = queues.renewal, clock.now < deadline, !Task.isCancelled {
             _ = await renewal.waiters.wait(until: deadline, as: .command)
         }
         await writeAgain()
-        return renewal == nil && !engine.ledger.isOnlyHolder
+        return queues.renewal == nil && !engine.isOnlyHolder
     }
 
     /// Returns when no renewal is in progress.
-    private func waitForRenewal() async throws {
-        while let renewal {
+    func waitForRenewal() async throws {
+        while let renewal = queues.renewal {
             let limit = clock.now + configuration.renewalTimeout
             _ = await renewal.waiters.wait(until: limit, as: .command)
             if Task.isCancelled { throw NetworkError.commandCancelled }
@@ -95,12 +97,12 @@ extension OAuthManager {
     /// The next request starts over: with the client's credentials, or with the refresh token of the
     /// configuration, if there is one. Requests that come before the end wait for it.
     ///
-    /// - Throws: `NetworkError` of kind `.cancelled`; `TokenStoreError` if the store keeps them: here
-    ///   they are forgotten all the same, until the process ends or others are stored.
+    /// - Throws: `NetworkError` of kind `.cancelled`; `TokenStoreError` if the store keeps them. Here
+    ///   they are forgotten nevertheless, until the process ends or others are stored.
     public func forget() async throws {
         try await waitForRenewal()
-        let removal = Task { try await removeTokens() }
-        // In the place of a renewal, so that none adopts what is still stored.
+        let removal = Task { try await access.forget(for: self) }
+        // Blocks renewals, so that none adopts the record that is still stored.
         let running = run(decide { engine, _ in engine.begin(.forced) }) { _ in
             _ = await removal.result
             return .askAgain
@@ -109,32 +111,20 @@ extension OAuthManager {
         try await removal.value
     }
 
-    private func removeTokens() async throws {
-        // What the predecessor holds would come back when the store is next read.
-        try await inherit(under: nil)
-        handle(.forgetting)
-        rewriting?.cancel()
-        rewriting = nil
-        onEvent(.forgotten)
-        // A rewrite that was under way may have read the store.
-        defer { handle(.removalEnded) }
-        try await access.remove(for: self)
-    }
-
-    /// What the manager is doing.
+    /// The state of the tokens, without secrets.
     public func status() -> OAuthStatus {
         var status = OAuthStatus(engine, at: clock.moment)
-        status.waiters = renewal?.waiters.count ?? pauseWaiters?.count ?? 0
+        status.waiters = queues.renewal?.waiters.count ?? queues.pauseWaiters?.count ?? 0
         status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
         return status
     }
 
     // MARK: - Replacing a manager
 
-    /// Replaces a manager of the same tokens; called before any request asks this one.
+    /// Replaces a manager of the same tokens; called before any request uses this one.
     ///
-    /// What the other could not write is taken over when the store is next read: it exists nowhere else,
-    /// and presenting the older refresh token that is stored could revoke the family.
+    /// A record that the other could not write is taken over when the store is next read: it exists nowhere
+    /// else, and presenting the older, stored refresh token could revoke the family.
     package func takeOver(from other: OAuthManager) {
         predecessor = other
     }
@@ -145,28 +135,5 @@ extension OAuthManager {
     }
 
     /// Whether nothing would be lost with the manager: no renewal is in progress, and all is written.
-    package var isSaved: Bool { renewal == nil && !isUnsaved }
-
-    /// Takes over what the predecessor could not write.
-    ///
-    /// - Parameter lock: the store's, under which the predecessor renews nothing; without it the end of
-    ///   its renewal is waited for.
-    /// - Throws: `NetworkError` of kind `.cancelled`.
-    func inherit(under lock: TokenStoreLock?) async throws {
-        guard let other = predecessor else { return }
-        let unsaved = hasTokens(of: other) ? try await other.handOver(under: lock) : nil
-        predecessor = nil
-        guard let (record, found) = unsaved, configuration.isOfConfiguredSeed(record) else {
-            return
-        }
-        decide { engine, _ in engine.ledger.takeOver(record, found: found) }
-        saveLater()
-    }
-
-    private func handOver(under lock: TokenStoreLock?) async throws -> (TokenRecord, StoredState)? {
-        try await inherit(under: lock)
-        // If nothing can be written there may be no lock either, and an answer may be on its way.
-        if lock == nil { try await waitForRenewal() }
-        return decide { engine, _ in engine.handOver() }
-    }
+    package var isSaved: Bool { queues.renewal == nil && !isUnsaved }
 }

@@ -1,13 +1,12 @@
 public import NetworkCore
 
-/// Owns the tokens of one credential: gets them, renews them before they expire, and knows what a 401
-/// means.
+/// Owns the tokens of one credential: gets them, renews them before they expire, and judges 401s.
 ///
-/// However many requests ask at once, one token request is made, and all of them get its result. A
-/// renewal belongs to the manager, not to the request that caused it: a request that is cancelled gives
-/// up its own wait and nothing else. Managers that share a token store, in this process or in others,
-/// renew one after the other under the store's lock; they share an access token only if scopes, audience,
-/// resources and parameters are equal.
+/// Requests that need a token at the same time share one token request and its result. A renewal
+/// belongs to the manager, not to the request that caused it: a cancelled request gives up only its own
+/// wait. Managers that share a token store, in this process or in others, renew one after the other
+/// under the store's lock; they share an access token only if scopes, audience, resources and
+/// parameters are equal.
 ///
 /// Every decision is made by `TokenEngine`, a value; the manager performs the actions. An actor on the
 /// default executor. `currentCredential()` neither hops to it nor allocates.
@@ -16,7 +15,7 @@ public actor OAuthManager: Authorizing {
     public nonisolated var kind: String { "oauth" }
     /// `Authorization` (RFC 6750 §2.1).
     public nonisolated var fieldName: HTTPFieldName { .authorization }
-    /// Itself: no wait goes on past its deadline.
+    /// Itself: no wait lasts longer than its deadline.
     public nonisolated func timed() -> any Authorizing { self }
     /// The clocks that lifetimes are measured by.
     public nonisolated let clock: any NetworkClock
@@ -31,19 +30,15 @@ public actor OAuthManager: Authorizing {
 
     /// The state; changed by `decide` and `handle` alone.
     var engine: TokenEngine
-    /// The task of the renewal in progress.
-    var renewal: RunningRenewal?
-    /// The requests that wait for the trial of a token.
-    var trial: RunningTrial?
-    /// The requests that wait for the end of the back-off.
-    var pauseWaiters: RenewalWaiters?
-    /// Tries again to write what could not be written.
+    /// The renewal in progress, and the requests that wait.
+    var queues = RenewalQueues()
+    /// Writes the record that could not be written.
     var rewriting: Task<Void, Never>?
-    /// What was last reported of the store, until something could be written.
+    /// The last reported fault of the store, until a record could be written.
     var reportedFault: String?
-    /// Passes on what other processes store.
+    /// Passes on the records of other processes.
     private var following: Task<Void, Never>?
-    /// The manager that this one replaces, until this one has what that one could not write.
+    /// The replaced manager, until this one has the record that it could not write.
     var predecessor: OAuthManager?
 
     /// Makes a manager; nothing is sent or read until a request needs a token, or `start()` is called.
@@ -51,9 +46,9 @@ public actor OAuthManager: Authorizing {
     /// - Parameters:
     ///   - service: talks to the authorization server, such as a `TokenEndpointClient`.
     ///   - tokenStore: keeps the tokens of the grant family.
-    ///   - configuration: what to ask for.
+    ///   - configuration: the client, the server and the limits.
     ///   - clock: the machine's, except in tests.
-    ///   - onEvent: receives everything that happens; called on the manager, so it must not block.
+    ///   - onEvent: receives every event; called on the manager, so it must not block.
     public init(
         service: any OAuthService,
         tokenStore: any TokenStoring,
@@ -71,7 +66,7 @@ public actor OAuthManager: Authorizing {
         )
     }
 
-    /// As above, with a source of numbers from 0 to 1 in place of random ones.
+    /// As above, with a source of numbers from 0 to 1 instead of random ones.
     package init(
         service: any OAuthService,
         tokenStore: any TokenStoring,
@@ -90,15 +85,17 @@ public actor OAuthManager: Authorizing {
             configuration: configuration,
             clock: clock
         )
-        snapshot = CredentialSnapshot(isSignedIn: configuration.grant.isSelfSufficient)
+        snapshot = CredentialSnapshot(
+            .init(isSignedIn: configuration.grant.isSelfSufficient)
+        )
         engine = TokenEngine(configuration)
     }
 
-    /// Makes the engine of credentials that no token endpoint issues, and that need no store.
+    /// Makes the manager of credentials that no token endpoint issues, and that need no store.
     ///
     /// - Parameters:
-    ///   - source: gets them in place of a token endpoint's client.
-    ///   - requestTimeout: how long it may take.
+    ///   - source: gets them instead of a token endpoint's client.
+    ///   - requestTimeout: the longest time of one request to the source.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: as above.
     package init(
@@ -107,17 +104,10 @@ public actor OAuthManager: Authorizing {
         clock: any NetworkClock,
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
     ) {
-        // Never contacted.
-        let endpoint = Origin(scheme: .https, host: "token-endpoint.invalid")
-        var configuration = OAuthConfiguration(
-            tokenEndpoint: ServerEndpoint(origin: endpoint, target: "/"),
-            clientID: ""
-        )
-        configuration.requestTimeout = requestTimeout
         self.init(
             service: source,
             tokenStore: MemoryTokenStore(),
-            configuration: configuration,
+            configuration: .withoutEndpoint(requestTimeout: requestTimeout),
             clock: clock,
             onEvent: onEvent
         )
@@ -125,11 +115,11 @@ public actor OAuthManager: Authorizing {
 
     deinit { following?.cancel() }
 
-    /// Whether a token can be obtained without a new sign-in, as far as is known now.
+    /// Whether a token can be obtained without a new sign-in.
     ///
-    /// With a grant that presents refresh tokens: whether there is one that is neither dead nor past the
-    /// end the server named for it. Before the store was read, which `start()` does, only the one of the
-    /// configuration is known. With any other grant always.
+    /// With a grant that presents refresh tokens, there must be one that is neither dead nor expired.
+    /// Only the configured one is known until the store is read, which `start()` does. Always true with
+    /// any other grant.
     public nonisolated var isSignedIn: Bool { snapshot.isSignedIn(at: clock.wallNow) }
 
     // MARK: - Requests
@@ -164,33 +154,14 @@ public actor OAuthManager: Authorizing {
         return try await wait.credential()
     }
 
-    /// Judges a 401 by its challenges and by the generation of the token that was refused, and renews the
-    /// token if that may help.
+    /// Judges a 401 by its challenges and by the generation of the refused token, and renews the token
+    /// if that may help.
     ///
-    /// A token that has been replaced since costs no token request. Waits at most the wait timeout or until
-    /// the exchange's deadline; with `report` or `afterReplay` it does not wait.
+    /// A refused token that has been replaced causes no token request. Waits at most the wait timeout
+    /// or until the exchange's deadline; with `report` or `afterReplay` it does not wait.
     public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
-        guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
-        let doubt: TokenStanding.Doubt
-        let triage = ChallengeTriage.judge(
-            rejection.headers,
-            content: rejection.content,
-            isBound: configuration.proof != nil
-        )
-        switch triage {
-        case .passThrough(let reason):
-            // A server that names what else is wrong has looked at the token.
-            await handle(.answered(generation: generation, .accepted))
-            return .passThrough(reason)
-        case .proofRefused:
-            return await decide { engine, _ in
-                engine.judgeProof(of: generation, rejection.intent)
-            }
-        case .suspected: doubt = .suspected
-        case .refused: doubt = .refused
-        }
         var wait = TokenWait(for: self, until: rejection.deadline)
-        return await wait.verdict(on: doubt, of: generation, rejection.intent)
+        return await wait.verdict(on: rejection)
     }
 
     /// Learns that a request with the credential was not refused.
@@ -200,33 +171,14 @@ public actor OAuthManager: Authorizing {
         Task { await handle(.answered(generation: generation, .accepted)) }
     }
 
-    /// What a request without a usable token does next.
-    enum Admission {
-        case credential(Credential)
-        case wait(RenewalWaiters)
-        case refused(NetworkError)
-    }
-
     /// Admits a request that found no token in the snapshot.
-    func admit() -> Admission { admission(decide { $0.admit(at: $1) }) }
-
-    /// What a request gets whose wait brought no token; `nil` if it is to ask again.
-    func answerAfterWait() -> Admission? {
-        engine.answerAfterWait(at: clock.moment).map { admission($0) }
+    func admit() -> Admission<RenewalWaiters> {
+        decide { $0.admit(at: $1) }.map { queues.waiters(in: $0) }
     }
 
-    private func admission(_ decision: TokenEngine.Admission) -> Admission {
-        switch decision {
-        case .credential(let credential): .credential(credential)
-        case .wait(let queue): .wait(waiters(in: queue))
-        case .refused(let refusal): .refused(NetworkError(refusal))
-        }
-    }
-
-    /// What to do with a 401.
-    enum Judgement {
-        case verdict(Verdict)
-        case wait(RenewalWaiters)
+    /// Decides about a request whose wait brought no token; `nil` if it starts over.
+    func answerAfterWait() -> Admission<RenewalWaiters>? {
+        engine.answerAfterWait(at: clock.moment)?.map { queues.waiters(in: $0) }
     }
 
     /// Judges a 401 that casts doubt on a token.
@@ -234,32 +186,21 @@ public actor OAuthManager: Authorizing {
         _ doubt: TokenStanding.Doubt,
         of generation: Int,
         _ intent: Rejection.Intent
-    ) -> Judgement {
-        switch decide({ $0.judge(doubt, of: generation, intent, at: $1) }) {
-        case .verdict(let verdict): .verdict(verdict)
-        case .wait(let queue): .wait(waiters(in: queue))
-        }
+    ) -> Judgement<RenewalWaiters> {
+        decide { $0.judge(doubt, of: generation, intent, at: $1) }
+            .map { queues.waiters(in: $0) }
     }
 
-    /// Has what other processes store passed on from now on, if the store can tell.
+    /// Follows the changes of other processes to the store from now on, if it reports them.
     func followChanges() {
         if following == nil { following = access.followChanges(for: self) }
     }
 
-    /// Puts the next check of the store off.
-    func postponeStoreCheck() {
-        decide { engine, now in engine.postponeStoreCheck(at: now) }
-        publish()
-    }
-
-    /// Learns what another process has stored.
-    func take(_ found: TokenRecord?) {
-        handle(.storeChecked(found, since: engine.beginStoreCheck(), jitter: jitter()))
-    }
-
-    /// The last pause after a failed renewal, and where to wait for its end.
+    /// The last pause after a failed renewal, with the requests that wait for its end.
     var pause: (RenewalBackoff.Pause, RenewalWaiters)? {
-        guard let pause = engine.backoff.pause, let pauseWaiters else { return nil }
-        return (pause, pauseWaiters)
+        guard let pause = engine.backoff.pause, let waiters = queues.pauseWaiters else {
+            return nil
+        }
+        return (pause, waiters)
     }
 }

@@ -1,11 +1,11 @@
 import NetworkCore
 
 extension CredentialSnapshot.Content {
-    /// What requests read without asking the manager.
+    /// The state that requests read without a call to the manager.
     init(_ engine: TokenEngine, at now: Moment) {
-        let (isSignedIn, signedInUntil) = engine.signedIn
-        self.init(isSignedIn: isSignedIn)
-        self.signedInUntil = signedInUntil
+        let signIn = engine.signIn
+        self.init(isSignedIn: signIn.exists)
+        signedInUntil = signIn.until
         wantsAcceptanceReport = engine.trial != nil || engine.current?.standing.doubt == .suspected
         guard engine.trial == nil, let current = engine.current else { return }
         let backoff = engine.backoff
@@ -22,7 +22,8 @@ extension CredentialSnapshot.Content {
             }
         }
         if let pause = backoff.activePause(at: now), current.isAlive(at: now, backoff) {
-            // No token is requested before the pause ends, so requests need not ask the manager either.
+            // No token is requested before the pause ends, so requests need not call the manager
+            // either.
             let end = now + (pause.end - now.steady)
             if credential == nil {
                 credential = current.credential
@@ -35,29 +36,18 @@ extension CredentialSnapshot.Content {
     }
 }
 
-extension TokenEngine {
-    /// Whether a token can be obtained without a new sign-in, and until when, as far as is known.
-    fileprivate var signedIn: (Bool, until: UnixTime?) {
-        guard case .refreshToken = configuration.grant else { return (true, nil) }
-        guard backoff.death == nil, let token = ledger.refreshToken(),
-            ledger.quarantine(of: token) == nil
-        else { return (false, nil) }
-        let record = ledger.record
-        return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
-    }
-}
-
 extension OAuthStatus {
-    /// The state as users see it, without what only the manager knows: waiters and clock offset.
+    /// The state as users see it, without the waiters and the clock offset, which only the manager
+    /// knows.
     init(_ engine: TokenEngine, at now: Moment) {
-        let (token, record) = (engine.current?.token, engine.ledger.record)
+        let (token, record) = (engine.current?.token, engine.record)
         self.init(state: State(engine, at: now), generation: engine.generation)
         age = token.map { now.steady - $0.issuedAt.steady }
         expiresIn = token?.expiresAt.map { max($0.remaining(at: now), .zero) }
         scope = token?.scope
         hasRefreshToken = (record?.refreshToken ?? token?.refreshToken) != nil
         refreshExpiresIn = record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
-        isUnsaved = engine.ledger.isUnsaved
+        isUnsaved = engine.isUnsaved
         lastFailure = engine.backoff.lastFailure
         nextAttempt = engine.backoff.pause.map { max($0.end - now.steady, .zero) }
     }

@@ -1,11 +1,11 @@
 import NetworkCore
 import Synchronization
 
-/// The requests that wait for one renewal: a bounded number, each up to its own deadline.
+/// The requests that wait for one renewal: a limited number, each up to its own deadline.
 ///
-/// A waiter that is cancelled or reaches its deadline leaves by itself; the renewal goes on.
+/// A waiter leaves by itself when it is cancelled or reaches its deadline. The renewal continues.
 final class RenewalWaiters: Sendable {
-    /// How waiting ended.
+    /// The end of a wait.
     enum Exit: Sendable {
         case outcome(RenewalOutcome)
         case timedOut
@@ -13,9 +13,9 @@ final class RenewalWaiters: Sendable {
         case full
     }
 
-    /// What a waiter waits for.
+    /// The purpose of a wait.
     enum Purpose: Sendable {
-        /// Replaying a request that was refused.
+        /// Replaying a refused request.
         case replay
         /// Sending a request for the first time.
         case request
@@ -46,7 +46,7 @@ final class RenewalWaiters: Sendable {
         self.limit = limit
     }
 
-    /// How many wait.
+    /// The number of waiting requests.
     var count: Int { state.withLock { $0.waiters.count } }
 
     /// Waits for the outcome.
@@ -84,8 +84,8 @@ final class RenewalWaiters: Sendable {
 
     /// Ends the wait of one waiter: a replay if there is one, because it is certain to be sent.
     ///
-    /// - Parameter outcome: what it learns.
-    /// - Returns: what it waited for; `nil` if none waits.
+    /// - Parameter outcome: the outcome that it gets.
+    /// - Returns: the purpose of its wait; `nil` if none waits.
     func releaseOne(_ outcome: RenewalOutcome) -> Purpose? {
         let waiter = state.withLock { state in
             let replays = state.waiters.filter { $0.value.purpose == .replay }
@@ -147,18 +147,4 @@ final class RenewalWaiters: Sendable {
         }
         for waiter in late { waiter.continuation.resume(returning: .timedOut) }
     }
-}
-
-/// The task of a renewal, and the requests that wait for it.
-struct RunningRenewal {
-    let renewal: RenewalInProgress
-    let waiters: RenewalWaiters
-    let task: Task<Void, Never>
-    let watchdog: Task<Void, Never>
-}
-
-/// The requests that wait while one tries a token.
-struct RunningTrial {
-    let waiters: RenewalWaiters
-    let timer: Task<Void, Never>
 }

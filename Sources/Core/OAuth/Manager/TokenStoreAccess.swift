@@ -8,30 +8,30 @@ struct TokenStoreAccess: Sendable {
 
     // MARK: - Reading
 
-    /// Reads what is stored, under the lock if there is one.
+    /// Reads the stored record, under the lock if there is one.
     ///
-    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a refresh token
-    ///   newer than any known here: presenting an older one could revoke the family.
-    ///   `NetworkError` of kind `.cancelled`.
+    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a newer refresh
+    ///   token than the known one: presenting an older one could revoke the family. `NetworkError` of
+    ///   kind `.cancelled`.
     func read(under lock: TokenStoreLock?, for manager: isolated OAuthManager) async throws {
-        try await manager.inherit(under: lock)
+        try await inherit(under: lock, for: manager)
         var found: TokenRecord?
         do {
             found = try await store.load(under: lock)
         } catch TokenStoreError.corrupt(let path) {
             report(TokenStoreError.corrupt(movedTo: path), to: manager)
-            if manager.engine.ledger.record != nil { return keepMemory(of: manager) }
+            if manager.engine.record != nil { return keepMemory(of: manager) }
         } catch {
             report(error, to: manager)
-            manager.decide { engine, _ in engine.ledger.noteFailedLook() }
+            manager.decide { engine, _ in engine.apply(.unreadable) }
             guard case .refreshToken = configuration.grant else { return }
-            // A store that fails holds what this manager wrote; one that cannot be understood was written
-            // by another program.
+            // A store that fails holds the record of this manager. An unreadable one was written by
+            // another program.
             if case TokenStoreError.unreadable = error { throw error }
-            if manager.engine.ledger.record == nil { throw error }
+            if manager.engine.record == nil { throw error }
             return
         }
-        if found == nil, lock?.isNew == true, manager.engine.ledger.record != nil {
+        if found == nil, lock?.storeAge == .new, manager.engine.record != nil {
             manager.onEvent(.storeFailed(detail: Self.vanished))
             return keepMemory(of: manager)
         }
@@ -41,33 +41,33 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    /// What is reported of a store that is gone.
+    /// The report of a missing store.
     private static let vanished =
         "the place where tokens are stored was removed; the tokens in memory are stored again"
 
-    /// Goes on with what is in memory, which is the newest, and writes it again.
+    /// Keeps the record in memory, which is the newest, and writes it again.
     private func keepMemory(of manager: isolated OAuthManager) {
         manager.decide { engine, now in
-            engine.ledger.noteStoreLost()
+            engine.apply(.storeLost)
             engine.postponeStoreCheck(at: now)
         }
         manager.saveLater()
     }
 
-    /// Takes a good token that another manager or process left in the store, where nothing is known yet:
-    /// another process may hold the lock for as long as a slow server takes.
+    /// Adopts a good stored token of another manager or process before the lock is taken, if no token
+    /// is known yet: another process may hold the lock while a slow server responds.
     ///
-    /// - Returns: how the renewal ends with it; `nil` if there is more to do under the lock.
+    /// - Returns: the end of the renewal; `nil` if it continues under the lock.
     func adoptAtFirstSight(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
     ) async -> RenewalOutcome? {
         guard manager.knowsNoToken, reason != .forced else { return nil }
         if let predecessor = manager.predecessor {
-            // A look at the start goes on to the lock, and takes over what the other has by then.
+            // A start continues to the lock, and takes over the record of the predecessor.
             guard reason == .recovery, await !predecessor.isUnsaved else { return nil }
         }
-        // Under the lock it is clear what a failure means.
+        // Failures are judged under the lock.
         guard let found = try? await store.load(), !manager.engine.hasHandedOver,
             manager.knowsNoToken
         else { return nil }
@@ -79,11 +79,11 @@ struct TokenStoreAccess: Sendable {
         return manager.predecessor == nil ? adopted : nil
     }
 
-    /// Looks into a shared store without its lock where, as far as is known, there is nothing to present:
-    /// machines that start at once, or whose user must sign in, do not queue for the lock.
+    /// Reads a shared store without its lock if nothing is known that could be presented: machines that
+    /// start at the same time, or whose user must sign in, do not queue for the lock.
     ///
-    /// - Returns: how the renewal ends; `nil` if there is more to do under the lock.
-    /// - Throws: `TokenStoreError`: then there is no lock either.
+    /// - Returns: the end of the renewal; `nil` if it continues under the lock.
+    /// - Throws: `TokenStoreError`; the lock would fail too.
     func settleWithoutLock(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
@@ -94,9 +94,9 @@ struct TokenStoreAccess: Sendable {
         return try await settle(for: reason, by: manager)
     }
 
-    /// Learns what is stored, without the lock.
+    /// Reads the stored record without the lock.
     ///
-    /// - Returns: how the renewal ends, if it needs no request; `nil` if it does.
+    /// - Returns: the end of the renewal; `nil` if it needs a request.
     private func settle(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
@@ -107,68 +107,91 @@ struct TokenStoreAccess: Sendable {
             engine.postponeStoreCheck(at: now)
             guard engine.learn(found) == .takeStored else { return nil }
             if let adopted = engine.adopt(for: reason, manager.jitter(), at: now) { return adopted }
-            return engine.hasNothingToPresent(for: reason)
-                ? engine.outcomeOfNothingToPresent(for: reason, at: now) : nil
+            guard engine.hasNothingToPresent(for: reason),
+                case .end(let outcome) = engine.nextRefreshToken(for: reason, at: now)
+            else { return nil }
+            return outcome
         }
     }
 
-    /// Takes what another process has stored while the lock was waited for, if it is of use.
+    /// Adopts a record that another process stored during the wait for the lock, if it helps.
     ///
-    /// - Returns: how the renewal ends with it; `nil` if the lock is wanted all the same.
+    /// - Returns: the end of the renewal; `nil` if it still needs the lock.
     /// - Throws: `TokenStoreError`.
     func adoptNews(
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
     ) async throws -> RenewalOutcome? {
-        // What the predecessor holds is newer than anything that is stored.
+        // The record of the predecessor is newer than the stored one.
         guard manager.predecessor == nil else { return nil }
         return try await settle(for: reason, by: manager)
     }
 
-    /// Passes on what other processes store, until the manager is gone.
+    /// Passes on the records of other processes until the manager is gone.
     func followChanges(for manager: isolated OAuthManager) -> Task<Void, Never>? {
         store.changes().map { changes in
             // The manager's own task: it ends with the manager.
             Task { [weak manager] in
-                for await found in changes { await manager?.take(found) }
+                for await found in changes {
+                    guard let manager else { return }
+                    await take(found, for: manager)
+                }
             }
         }
     }
 
+    private func take(_ found: TokenRecord?, for manager: isolated OAuthManager) {
+        let check = manager.engine.beginStoreCheck()
+        manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
+    }
+
     /// Checks whether the store was changed elsewhere.
     ///
-    /// That is a sign-in or sign-out by another tool, or a renewal by another process. Asks no server and
-    /// takes no lock.
+    /// Such a change is a sign-in or sign-out by another tool, or a renewal by another process. Sends
+    /// no request and takes no lock.
     func checkForChanges(for manager: isolated OAuthManager) async {
-        // One that many machines share tells of changes, and is not asked by all of them.
-        if store.isShared { return manager.postponeStoreCheck() }
+        // A store that many machines share reports changes, so that they need not all read it.
+        if store.isShared {
+            manager.decide { engine, now in engine.postponeStoreCheck(at: now) }
+            return manager.publish()
+        }
         let check = manager.engine.beginStoreCheck()
         do {
             let found = try await store.load()
-            if found == nil, manager.engine.ledger.record != nil, await !store.remembersSignOut() {
+            if found == nil, manager.engine.record != nil, await !store.remembersSignOut() {
                 manager.handle(.storeVanished(since: check))
                 if manager.isUnsaved { manager.onEvent(.storeFailed(detail: Self.vanished)) }
                 return manager.saveLater()
             }
             manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
         } catch {
-            // A file that makes no sense is for the next renewal, which has the lock.
+            // The next renewal, which has the lock, handles an unreadable file.
             manager.handle(.storeCheckFailed)
         }
     }
 
     // MARK: - Writing
 
-    /// Writes a record in place of the one that was read.
+    /// Changes the record and writes it.
+    @discardableResult
+    func save(
+        _ entry: TokenLedger.Entry,
+        presented: Secret? = nil,
+        for manager: isolated OAuthManager
+    ) async -> TokenLedger.Saving {
+        await save(manager.engine.record(with: entry), presented: presented, for: manager)
+    }
+
+    /// Writes a record over the one that was read.
     ///
-    /// If that fails the record stays in memory and is written later: a token that the server has rotated
-    /// is not thrown away because the disk is full.
+    /// If that fails, the record stays in memory and is written later: a full disk must not cost a
+    /// rotated token.
     ///
     /// - Parameters:
     ///   - next: the record.
     ///   - presented: the refresh token that its tokens were obtained with.
-    ///   - manager: whose record it is.
-    /// - Returns: what became of it.
+    ///   - manager: the manager of the record.
+    /// - Returns: the result.
     @discardableResult
     func save(
         _ next: TokenRecord,
@@ -176,7 +199,7 @@ struct TokenStoreAccess: Sendable {
         for manager: isolated OAuthManager
     ) async -> TokenLedger.Saving {
         let staged = manager.decide { engine, _ in
-            engine.ledger.stage(next, presented: presented)
+            engine.stage(next, presented: presented)
         }
         guard let draft = staged else { return .kept }
         do {
@@ -187,7 +210,7 @@ struct TokenStoreAccess: Sendable {
                 // Another process wrote without the lock.
                 let found = try await store.load()
                 let conflict = manager.decide { engine, _ in
-                    engine.ledger.resolveConflict(saving: draft, found: found)
+                    engine.resolveConflict(saving: draft, found: found)
                 }
                 switch conflict {
                 case .foreign: return .kept
@@ -198,10 +221,26 @@ struct TokenStoreAccess: Sendable {
                 }
             }
         } catch {
-            manager.decide { engine, _ in engine.ledger.noteUnsaved() }
+            manager.decide { engine, _ in engine.apply(.unsaved) }
             report(error, to: manager)
             manager.saveLater()
             return .kept
+        }
+    }
+
+    /// Tries every few seconds to write the record that could not be written, until it is written or
+    /// replaced.
+    func writeRepeatedly(for manager: isolated OAuthManager) -> Task<Void, Never> {
+        // The manager's own task: the request that brought the token ended long ago.
+        Task { [clock, weak manager] in
+            var pause = Duration.seconds(1)
+            while await manager?.isUnsaved == true {
+                do { try await clock.sleep(until: clock.now + pause) } catch { return }
+                await manager?.writeAgain()
+                // Until they are written, the tokens exist only here.
+                pause = min(pause * 2, .seconds(15))
+            }
+            await manager?.endRewriting()
         }
     }
 
@@ -211,17 +250,17 @@ struct TokenStoreAccess: Sendable {
     ) async throws {
         try await store.save(draft.record, replacing: draft.expected.revision)
         manager.reportedFault = nil
-        manager.decide { engine, _ in engine.ledger.noteSaved(draft) }
+        manager.decide { engine, _ in engine.apply(.saved(draft)) }
     }
 
-    /// Tries to write what could not be written, if there is something; a renewal writes by itself.
+    /// Tries to write an unsaved record; a renewal writes by itself.
     func saveAgain(for manager: isolated OAuthManager) async {
         guard manager.isUnsaved, manager.engine.renewal == nil else { return }
         let check = manager.engine.beginStoreCheck()
-        let before = manager.engine.ledger.record?.refreshToken
+        let before = manager.engine.record?.refreshToken
         do {
             if store.isShared {
-                // Another machine may have stored a token that serves all of them.
+                // Another machine may have stored a token that serves all machines.
                 let found = try await store.load()
                 guard manager.engine.hasBegunNoRenewal(since: check) else { return }
                 manager.decide { engine, _ in engine.learn(found) }
@@ -234,8 +273,8 @@ struct TokenStoreAccess: Sendable {
             defer { lock.release() }
             try await read(under: lock, for: manager)
             guard manager.engine.hasBegunNoRenewal(since: check) else { return manager.publish() }
-            var isOvertaken = manager.engine.ledger.record?.refreshToken != before
-            if manager.isUnsaved, let record = manager.engine.ledger.record {
+            var isOvertaken = manager.engine.record?.refreshToken != before
+            if manager.isUnsaved, let record = manager.engine.record {
                 isOvertaken = await save(record, for: manager) == .overtaken
             }
             if isOvertaken, manager.engine.hasBegunNoRenewal(since: check) {
@@ -250,20 +289,35 @@ struct TokenStoreAccess: Sendable {
 
     // MARK: - Removing
 
+    /// Forgets the tokens and removes the stored ones.
+    ///
+    /// - Throws: the error of the store if it keeps the tokens.
+    func forget(for manager: isolated OAuthManager) async throws {
+        // A record of the predecessor would come back when the store is next read.
+        try await inherit(under: nil, for: manager)
+        manager.handle(.forgetting)
+        manager.rewriting?.cancel()
+        manager.endRewriting()
+        manager.onEvent(.forgotten)
+        // A rewrite in progress may have read the store.
+        defer { manager.handle(.removalEnded) }
+        try await remove(for: manager)
+    }
+
     /// Removes the stored tokens, under the lock.
     ///
-    /// - Throws: what the store throws; what it keeps is not taken for news then.
-    func remove(for manager: isolated OAuthManager) async throws {
+    /// - Throws: the error of the store; the tokens that it keeps are not news then.
+    private func remove(for manager: isolated OAuthManager) async throws {
         do {
             try await removeStored()
-            manager.decide { engine, _ in engine.ledger.noteRemoval() }
+            manager.decide { engine, _ in engine.apply(.removed) }
         } catch {
             do {
                 let found = try await store.load()
-                manager.decide { engine, _ in engine.ledger.disregard(found) }
+                manager.decide { engine, _ in engine.apply(.notRemoved(found)) }
             } catch {
                 report(error, to: manager)
-                manager.decide { engine, _ in engine.ledger.disregardStored() }
+                manager.decide { engine, _ in engine.apply(.removalUnknown) }
             }
             throw error
         }
@@ -277,6 +331,41 @@ struct TokenStoreAccess: Sendable {
             try await store.remove(revision: found.revision)
         }
     }
+
+    // MARK: - Replacing a manager
+
+    /// Takes over the record that the predecessor could not write.
+    ///
+    /// - Parameters:
+    ///   - lock: the store's, under which the predecessor renews nothing; without it the end of its renewal
+    ///     is awaited.
+    ///   - manager: the successor.
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    private func inherit(
+        under lock: TokenStoreLock?,
+        for manager: isolated OAuthManager
+    ) async throws {
+        guard let other = manager.predecessor else { return }
+        let unsaved =
+            manager.hasTokens(of: other) ? try await handOver(from: other, under: lock) : nil
+        manager.predecessor = nil
+        guard let (record, found) = unsaved, manager.configuration.isOfConfiguredSeed(record)
+        else { return }
+        manager.decide { engine, _ in engine.apply(.inherited(record, found: found)) }
+        manager.saveLater()
+    }
+
+    private func handOver(
+        from manager: isolated OAuthManager,
+        under lock: TokenStoreLock?
+    ) async throws -> (TokenRecord, StoredState)? {
+        try await inherit(under: lock, for: manager)
+        // If nothing can be written there may be no lock either, and a response may be on its way.
+        if lock == nil { try await manager.waitForRenewal() }
+        return manager.decide { engine, _ in engine.handOver() }
+    }
+
+    // MARK: - Faults
 
     /// Reports that the store failed; while the record is unsaved it is tried again every few seconds,
     /// and the same fault is not reported each time.

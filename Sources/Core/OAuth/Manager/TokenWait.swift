@@ -1,12 +1,13 @@
 import NetworkCore
 
-/// How one request waits for a token, at most until its deadline and the manager's own limit.
+/// The wait of one request for a token, at most until its deadline and the manager's own limit.
 struct TokenWait {
     private let manager: OAuthManager
     private let deadline: ContinuousClock.Instant?
-    /// When the wait ends.
+    /// The end of the wait.
     private let limit: ContinuousClock.Instant
-    /// Until when the request puts up with failed renewals, from the first one on; never longer than `limit`.
+    /// The end of the request's patience with failed renewals, counted from the first one; never after
+    /// `limit`.
     ///
     /// A renewal that took long to fail leaves time for another one.
     private var patience: ContinuousClock.Instant?
@@ -26,7 +27,7 @@ struct TokenWait {
             let refusal: NetworkError
             switch await manager.admit() {
             case .credential(let credential): return credential
-            case .refused(let error): refusal = error
+            case .refused(let reason): refusal = NetworkError(reason)
             case .wait(let waiters):
                 switch await waiters.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
@@ -35,8 +36,8 @@ struct TokenWait {
                 case .outcome(.failed), .outcome(.dead), .outcome(.sameToken):
                     switch await manager.answerAfterWait() {
                     case .credential(let credential): return credential
-                    case .refused(let error): refusal = error
-                    // Someone has signed in since, or what failed was a sign-in.
+                    case .refused(let reason): refusal = NetworkError(reason)
+                    // Someone has signed in since, or a sign-in failed.
                     case .wait, nil: continue
                     }
                 case .timedOut: return try await credentialAfterTimeout()
@@ -55,7 +56,7 @@ struct TokenWait {
     private func credentialAfterTimeout() async throws -> Credential {
         switch await manager.answerAfterWait() {
         case .credential(let credential): return credential
-        case .refused(let error): throw error
+        case .refused(let reason): throw NetworkError(reason)
         case .wait, nil: break
         }
         if let deadline, deadline <= limit { throw NetworkError.timeout(.credential) }
@@ -66,8 +67,29 @@ struct TokenWait {
         )
     }
 
-    /// What to do with a 401, once the renewal it asks for has ended.
-    mutating func verdict(
+    /// Judges a 401, and waits for the renewal that may help against it.
+    mutating func verdict(on rejection: Rejection) async -> Verdict {
+        guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
+        let triage = ChallengeTriage.judge(
+            rejection.headers,
+            content: rejection.content,
+            of: manager.configuration.proof == nil ? .bearer : .bound
+        )
+        switch triage {
+        case .passThrough(let reason):
+            // A server that names another reason has looked at the token.
+            await manager.handle(.answered(generation: generation, .accepted))
+            return .passThrough(reason)
+        case .proofRefused:
+            return await manager.decide { engine, _ in
+                engine.judgeProof(of: generation, rejection.intent)
+            }
+        case .suspected: return await verdict(on: .suspected, of: generation, rejection.intent)
+        case .refused: return await verdict(on: .refused, of: generation, rejection.intent)
+        }
+    }
+
+    private mutating func verdict(
         on doubt: TokenStanding.Doubt,
         of generation: Int,
         _ intent: Rejection.Intent

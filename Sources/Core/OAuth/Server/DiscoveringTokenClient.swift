@@ -17,7 +17,7 @@ public struct DiscoveringTokenClient: OAuthService {
     /// The issuer whose metadata it uses.
     public var issuer: String? { directory.issuer }
 
-    /// How far the token endpoint's clock is ahead of ours.
+    /// The time by which the token endpoint's clock is ahead of ours.
     public var clockOffset: Duration { client.clockOffset }
 
     /// Presents a grant once, at the endpoint that the metadata names.

@@ -5,15 +5,15 @@ public import NetworkCore
 ///
 /// An actor on the default executor. Only token requests use it, never the requests of apps.
 public actor MetadataDirectory {
-    /// How long metadata is cached: a day, since endpoints rarely move.
+    /// The lifetime of cached metadata: a day, since endpoints rarely move.
     private static let lifetime = Duration.seconds(24 * 3600)
     /// The minimum time between two fetches.
     private static let refreshAfter = Duration.seconds(60)
-    /// How long a fetch may take in total, over all well-known places.
+    /// The maximum duration of a fetch over all well-known places.
     private static let timeout = Duration.seconds(10)
-    /// The same while cached metadata can be used instead: the token request has 10 s for both.
+    /// The same if cached metadata can be used instead: the token request has 10 s for both.
     private static let renewalTimeout = Duration.seconds(3)
-    /// The longest document that is read: 256 KiB.
+    /// The largest accepted document: 256 KiB.
     private static let limit = 256 * 1024
 
     /// The issuer identifier; compared byte for byte.
@@ -21,12 +21,12 @@ public actor MetadataDirectory {
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
     private let serverClock: ServerClock?
-    private let allowsInsecure: Bool
+    private let plainHTTP: ServerEndpoint.PlainHTTP
     private let standing: IssuerStanding
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
     private var isInvalid = false
-    /// When the last fetch ended, successful or not.
+    /// The end of the last fetch, successful or not.
     private var lookedAt: ContinuousClock.Instant?
 
     /// Names a server; nothing is sent yet.
@@ -36,13 +36,13 @@ public actor MetadataDirectory {
     ///   - transport: must not be one that injects tokens.
     ///   - clock: measures the age of the metadata.
     ///   - serverClock: learns the server's time of day.
-    ///   - allowsInsecure: whether `http` URLs are accepted for hosts other than this machine.
+    ///   - plainHTTP: whether `http` is accepted for hosts other than this machine.
     public init(
         issuer: String,
         transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
         serverClock: ServerClock? = nil,
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.init(
             .configured,
@@ -50,24 +50,24 @@ public actor MetadataDirectory {
             transport: transport,
             clock: clock,
             serverClock: serverClock,
-            allowsInsecure: allowsInsecure
+            plainHTTP: plainHTTP
         )
     }
 
-    /// Names a server of which a protected resource has said that it is its authorization server.
+    /// Names a server, which a protected resource may have named.
     package init(
         _ standing: IssuerStanding,
         issuer: String,
         transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
         serverClock: ServerClock? = nil,
-        allowsInsecure: Bool = false
+        plainHTTP: ServerEndpoint.PlainHTTP = .refused
     ) {
         self.issuer = issuer
         self.serverClock = serverClock
         self.transport = transport
         self.clock = clock
-        self.allowsInsecure = allowsInsecure
+        self.plainHTTP = plainHTTP
         self.standing = standing
     }
 
@@ -92,7 +92,7 @@ public actor MetadataDirectory {
         }
     }
 
-    /// Has the metadata fetched again: a token request failed, and the endpoint may have moved.
+    /// Marks the metadata as outdated: a token request failed, and the endpoint may have moved.
     public func invalidate() { isInvalid = true }
 
     private func begin() -> Task<Result<ServerMetadata, MetadataError>, Never> {
@@ -119,12 +119,12 @@ public actor MetadataDirectory {
 
     /// Tries the well-known places, one after the other, until one has the document.
     ///
-    /// Servers without a document there often answer with an HTML page or a redirect instead of 404.
+    /// Servers without a document there often send an HTML page or a redirect instead of 404.
     private func find() async throws(MetadataError) -> ServerMetadata {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
         }
-        guard base.isPrivate || allowsInsecure else {
+        guard base.isAcceptable(plainHTTP) else {
             throw MetadataError("the issuer \(issuer) is not https")
         }
         let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
@@ -140,11 +140,11 @@ public actor MetadataDirectory {
                     return try ServerMetadata(
                         body,
                         from: issuer,
-                        allowsInsecure: allowsInsecure,
+                        plainHTTP: plainHTTP,
                         standing: standing
                     )
                 } catch {
-                    guard error.isNotMetadata else { throw error }
+                    guard error.kind == .notMetadata else { throw error }
                     fault = fault ?? error
                 }
             } else if status.kind == .clientError, status != 429, status != 408 {
@@ -152,7 +152,7 @@ public actor MetadataDirectory {
             } else {
                 let error = MetadataError(
                     "could not fetch metadata for \(issuer): \(base.origin) answered \(status)",
-                    isTransient: status.kind != .redirection
+                    status.kind == .redirection ? .lasting : .transient
                 )
                 // Another place may have the document; if none does, this one may have it later.
                 fault = error.isTransient ? error : fault ?? error
@@ -183,7 +183,7 @@ public actor MetadataDirectory {
         } catch {
             throw MetadataError(
                 "could not fetch metadata for \(issuer) (\(NetworkError.words(of: error)))",
-                isTransient: true
+                .transient
             )
         }
     }

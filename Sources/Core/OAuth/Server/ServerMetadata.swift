@@ -5,15 +5,15 @@ package import NetworkCore
 public struct ServerMetadata: Sendable, Hashable {
     /// The issuer identifier, equal to the configured one; `nil` if only URLs are configured.
     public var issuer: String?
-    /// Where tokens are requested.
+    /// The token endpoint.
     public var tokenEndpoint: ServerEndpoint?
     /// The page where a user signs in.
     public var authorizationEndpoint: ServerEndpoint?
-    /// Where device codes are requested (RFC 8628 §4).
+    /// The endpoint for device codes (RFC 8628 §4).
     public var deviceEndpoint: ServerEndpoint?
-    /// Where tokens are revoked (RFC 7009).
+    /// The endpoint for revocations (RFC 7009).
     public var revocationEndpoint: ServerEndpoint?
-    /// Where authorization requests are pushed (RFC 9126 §5).
+    /// The endpoint for pushed authorization requests (RFC 9126 §5).
     public var pushedEndpoint: ServerEndpoint?
     /// Whether the page accepts pushed requests only.
     public var requiresPushedRequests = false
@@ -33,7 +33,7 @@ public struct ServerMetadata: Sendable, Hashable {
     public var proofAlgorithms: [String]?
     /// Whether responses of the authorization endpoint carry `iss` (RFC 9207 §3).
     public var answersWithIssuer = false
-    /// Where clients are registered (RFC 7591 §3).
+    /// The endpoint for client registrations (RFC 7591 §3).
     public var registrationEndpoint: ServerEndpoint?
     /// Whether a client id may be the URL of a document about the client.
     public var acceptsClientDocuments = false
@@ -87,13 +87,13 @@ public struct ServerMetadata: Sendable, Hashable {
     /// - Parameters:
     ///   - document: the JSON.
     ///   - issuer: the issuer it must name, compared byte for byte (RFC 8414 §3.3).
-    ///   - allowsInsecure: whether `http` endpoints are accepted for hosts other than this machine.
-    ///   - standing: how the issuer is known.
+    ///   - plainHTTP: whether `http` endpoints are accepted for hosts other than this machine.
+    ///   - standing: the origin of the knowledge of the issuer.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
         from issuer: String,
-        allowsInsecure: Bool,
+        plainHTTP: ServerEndpoint.PlainHTTP,
         standing: IssuerStanding = .configured
     ) throws(MetadataError) {
         let members: Document
@@ -102,84 +102,111 @@ public struct ServerMetadata: Sendable, Hashable {
         } catch {
             throw MetadataError(
                 "the metadata for \(issuer) is not a JSON object with an issuer",
-                isNotMetadata: true
+                .notMetadata
             )
         }
         guard standing.accepts(members.issuer, for: issuer) else {
             let theirs = ServerWords.clean(members.issuer, secrets: []) ?? ""
             throw MetadataError(
                 "the metadata for \(issuer) names another issuer, '\(theirs)'",
-                isNotMetadata: true
+                .notMetadata
             )
         }
-        func endpoint(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
-            guard let text, !text.isEmpty else { return nil }
-            guard let endpoint = ServerEndpoint(text), endpoint.isPrivate || allowsInsecure else {
-                throw MetadataError("the \(name) in the metadata for \(issuer) is not an https URL")
-            }
-            try standing.check(endpoint, name, of: issuer)
-            return endpoint
-        }
-        // An endpoint that tokens do not need must not fail the channel: a bad URL counts as absent.
-        func offer(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
-            guard let text, let endpoint = ServerEndpoint(text),
-                endpoint.isPrivate || allowsInsecure
-            else { return nil }
-            try standing.check(endpoint, name, of: issuer)
-            return endpoint
-        }
+        let check = EndpointCheck(issuer: issuer, plainHTTP: plainHTTP, standing: standing)
         self.issuer = members.issuer
-        tokenEndpoint = try endpoint(members.token_endpoint, "token_endpoint")
-        authorizationEndpoint = try offer(members.authorization_endpoint, "authorization_endpoint")
-        deviceEndpoint = try offer(
-            members.device_authorization_endpoint,
-            "device_authorization_endpoint"
-        )
-        revocationEndpoint = try offer(members.revocation_endpoint, "revocation_endpoint")
-        pushedEndpoint = try offer(
-            members.pushed_authorization_request_endpoint,
-            "pushed_authorization_request_endpoint"
-        )
         requiresPushedRequests = members.require_pushed_authorization_requests ?? false
-        certificatePushedEndpoint =
-            try offer(
-                members.mtls_endpoint_aliases?.pushed_authorization_request_endpoint,
-                "mtls_endpoint_aliases"
-            )
-        certificateTokenEndpoint =
-            try endpoint(members.mtls_endpoint_aliases?.token_endpoint, "mtls_endpoint_aliases")
-        certificateDeviceEndpoint =
-            try offer(
-                members.mtls_endpoint_aliases?.device_authorization_endpoint,
-                "mtls_endpoint_aliases"
-            )
-        certificateRevocationEndpoint = try offer(
-            members.mtls_endpoint_aliases?.revocation_endpoint,
-            "mtls_endpoint_aliases"
-        )
         clientAuthentications = members.token_endpoint_auth_methods_supported
         proofAlgorithms = members.dpop_signing_alg_values_supported
         challengeMethods = members.code_challenge_methods_supported
         answersWithIssuer = members.authorization_response_iss_parameter_supported ?? false
-        registrationEndpoint = try offer(members.registration_endpoint, "registration_endpoint")
         acceptsClientDocuments = members.client_id_metadata_document_supported ?? false
         grantTypes = members.grant_types_supported
         scopes = members.scopes_supported
+        try readEndpoints(of: members, check)
+        if let aliases = members.mtls_endpoint_aliases { try readAliases(aliases, check) }
+    }
+
+    private mutating func readEndpoints(
+        of members: Document,
+        _ check: EndpointCheck
+    ) throws(MetadataError) {
+        tokenEndpoint = try check.required(members.token_endpoint, "token_endpoint")
+        authorizationEndpoint =
+            try check.optional(members.authorization_endpoint, "authorization_endpoint")
+        deviceEndpoint = try check.optional(
+            members.device_authorization_endpoint,
+            "device_authorization_endpoint"
+        )
+        revocationEndpoint =
+            try check.optional(members.revocation_endpoint, "revocation_endpoint")
+        pushedEndpoint = try check.optional(
+            members.pushed_authorization_request_endpoint,
+            "pushed_authorization_request_endpoint"
+        )
+        registrationEndpoint =
+            try check.optional(members.registration_endpoint, "registration_endpoint")
+    }
+
+    private mutating func readAliases(
+        _ aliases: Document.Aliases,
+        _ check: EndpointCheck
+    ) throws(MetadataError) {
+        let name = "mtls_endpoint_aliases"
+        certificatePushedEndpoint =
+            try check.optional(aliases.pushed_authorization_request_endpoint, name)
+        certificateTokenEndpoint = try check.required(aliases.token_endpoint, name)
+        certificateDeviceEndpoint =
+            try check.optional(aliases.device_authorization_endpoint, name)
+        certificateRevocationEndpoint = try check.optional(aliases.revocation_endpoint, name)
     }
 }
 
-/// Why there is no metadata, as one clause that says what to do about it.
+/// Checks the endpoints in the metadata of an issuer.
+private struct EndpointCheck {
+    let issuer: String
+    let plainHTTP: ServerEndpoint.PlainHTTP
+    let standing: IssuerStanding
+
+    /// Returns an endpoint that tokens need: a bad URL is an error.
+    func required(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
+        guard let text, !text.isEmpty else { return nil }
+        guard let endpoint = ServerEndpoint(text), endpoint.isAcceptable(plainHTTP) else {
+            throw MetadataError("the \(name) in the metadata for \(issuer) is not an https URL")
+        }
+        try standing.check(endpoint, name, of: issuer)
+        return endpoint
+    }
+
+    /// Returns an endpoint that tokens do not need: it must not fail the channel, so a bad URL counts as
+    /// absent.
+    func optional(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
+        guard let text, let endpoint = ServerEndpoint(text), endpoint.isAcceptable(plainHTTP)
+        else { return nil }
+        try standing.check(endpoint, name, of: issuer)
+        return endpoint
+    }
+}
+
+/// The reason for which there is no metadata, as one clause that names the remedy.
 public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kinds of reasons.
+    enum Kind {
+        /// Someone must act first.
+        case lasting
+        /// Another attempt may work.
+        case transient
+        /// The document is not this server's metadata, which may be at another place.
+        case notMetadata
+    }
+
     /// The clause.
     public let description: String
     /// Whether it may work later.
-    public let isTransient: Bool
-    /// Whether the document found is not this server's metadata, which another place may have.
-    let isNotMetadata: Bool
+    public var isTransient: Bool { kind == .transient }
+    let kind: Kind
 
-    init(_ description: String, isTransient: Bool = false, isNotMetadata: Bool = false) {
+    init(_ description: String, _ kind: Kind = .lasting) {
         self.description = description
-        self.isTransient = isTransient
-        self.isNotMetadata = isNotMetadata
+        self.kind = kind
     }
 }

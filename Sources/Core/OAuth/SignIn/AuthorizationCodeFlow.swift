@@ -51,7 +51,7 @@ public struct AuthorizationCodeFlow: Sendable {
         try endpoint().url(adding: parameters)
     }
 
-    /// Returns the page for a request that was pushed to the server (RFC 9126 §4).
+    /// Returns the page for a pushed request (RFC 9126 §4).
     ///
     /// - Throws: as `page()`.
     func page(for requestURI: String) throws(SignInError) -> String {
@@ -104,17 +104,17 @@ public struct AuthorizationCodeFlow: Sendable {
         return parameters + configuration.authorizationParameters
     }
 
-    /// What a server may repeat in its messages and no one may see.
+    /// The secrets that a server may repeat in its messages.
     var secrets: [Secret] { [state, proof.verifier] + configuration.secrets }
 
-    /// What the redirect turned out to be.
+    /// The meaning of a redirect.
     public enum Answer: Sendable {
         /// The code, to be presented once (RFC 6749 §4.1.3).
         case grant(TokenGrant)
         /// The server or the user refused.
         case refused(SignInError)
-        /// Not a response to this sign-in: another page's, or forged; and what shows that, as one clause.
-        /// No part of it is trusted, and the real one may still come.
+        /// Not a response to this sign-in, but another page's or a forged one, with the evidence as one
+        /// clause. No part is trusted, and the real response may still come.
         case foreign(String)
     }
 
@@ -161,7 +161,7 @@ public struct AuthorizationCodeFlow: Sendable {
     }
 }
 
-/// Why a sign-in failed, as one clause that says what to do about it, without secrets.
+/// The reason of a failed sign-in, as one clause that names the remedy, without secrets.
 public struct SignInError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The clause.
     public let description: String

@@ -1,6 +1,6 @@
 public import NetworkCore
 
-/// What a user needs to sign in on another device (RFC 8628 §3.2).
+/// The data for a sign-in on another device (RFC 8628 §3.2).
 public struct DeviceCode: Sendable {
     /// Presented to the token endpoint while the user signs in.
     let code: Secret
@@ -10,11 +10,11 @@ public struct DeviceCode: Sendable {
     public let page: String
     /// The same page with the code filled in, if the server has one.
     public let completePage: String?
-    /// How long the code is valid.
+    /// The lifetime of the code.
     public let lifetime: Duration
     /// The initial time between two polls.
     let interval: Duration
-    /// When it was requested.
+    /// The time of its request.
     let askedAt: ContinuousClock.Instant
 }
 
@@ -106,7 +106,7 @@ public struct DeviceFlow: Sendable {
                 "\(endpoint) answered \(status) without a device code, a user code and a page"
             )
         }
-        // RFC 8628 §3.2: 5 s if the server does not say; at least 1 s, whatever it says.
+        // RFC 8628 §3.2: 5 s if the server names no interval, and always at least 1 s.
         let interval = min(max(document.interval ?? 5, 1), 300)
         return DeviceCode(
             code: Secret(code),
@@ -123,7 +123,7 @@ public struct DeviceFlow: Sendable {
     public struct SignedIn: Sendable {
         /// The tokens.
         public let response: TokenResponse
-        /// When the successful poll was sent: lifetimes are counted from then.
+        /// The time of the successful poll, from which lifetimes are counted.
         public let asked: UnixTime
     }
 
@@ -131,10 +131,10 @@ public struct DeviceFlow: Sendable {
     ///
     /// `slow_down` adds 5 s to every following pause; a poll that fails in transit or with a transient
     /// error makes the next pause longer. `Retry-After` is honored as far as the code's lifetime and
-    /// `retryAfterLimit` allow. A code that was refused is never presented again.
+    /// `retryAfterLimit` allow. A refused code is never presented again.
     ///
     /// - Parameter code: the result of `begin()`.
-    /// - Returns: the tokens, and when they were requested.
+    /// - Returns: the tokens, with the time of the request.
     /// - Throws: `SignInError` if the user or the server refused, or when the code expires;
     ///   `CancellationError`.
     public func tokens(for code: DeviceCode) async throws -> SignedIn {
@@ -144,7 +144,7 @@ public struct DeviceFlow: Sendable {
         var asked = Duration.zero
         while true {
             let now = clock.now
-            // However long the server asks to wait, one poll before the end remains.
+            // One poll before the end remains, even if the server wants a longer wait.
             let wanted = min(now + asked, end - interval)
             let next = max(now + interval + penalty, wanted)
             guard next < end else {

@@ -18,17 +18,18 @@ extension AuthorizationCodeFlow {
         }
     }
 
-    /// Returns the page to open in a browser, after pushing the request to the server where it has an
-    /// endpoint for that (RFC 9126): then the page's address says nothing about the request, and no one
-    /// can change it.
+    /// Returns the page to open in a browser.
     ///
-    /// A server that offers pushed requests without requiring them, and refuses this one, gets the request
-    /// by way of the browser.
+    /// The request is pushed to a server with an endpoint for that (RFC 9126): then the page's address
+    /// does not reveal the request, and no one can change it.
+    ///
+    /// A server that refuses the pushed request without requiring one gets the request through the
+    /// browser.
     ///
     /// - Parameters:
     ///   - transport: must not be one that injects tokens.
     ///   - clock: the machine's, except in tests.
-    ///   - clockOffset: how far the server's clock is ahead of ours.
+    ///   - clockOffset: the time by which the server's clock is ahead of ours.
     /// - Returns: the address of the page.
     /// - Throws: `SignInError`.
     public func page(

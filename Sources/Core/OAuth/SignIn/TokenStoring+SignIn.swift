@@ -11,14 +11,14 @@ extension TokenStoring {
         _ = try await soundRecord(under: lock)
     }
 
-    /// Stores the tokens of a sign-in, replacing whatever is stored.
+    /// Stores the tokens of a sign-in in place of any others.
     ///
     /// Running managers, in this and in other processes, find them there.
     ///
     /// - Parameters:
     ///   - response: the tokens.
-    ///   - configuration: which client they belong to.
-    ///   - asked: when the tokens were requested.
+    ///   - configuration: the client that they belong to.
+    ///   - asked: the time of the token request.
     ///   - clock: measures the wait for the lock.
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func keepSignIn(
@@ -49,7 +49,7 @@ extension TokenStoring {
         try await save(record, replacing: revision)
     }
 
-    /// Removes whatever is stored.
+    /// Removes the stored record.
     ///
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {

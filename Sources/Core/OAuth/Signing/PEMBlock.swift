@@ -24,7 +24,7 @@ struct PEMBlock {
             }
             guard let end = rest.firstRange(of: "-----END \(label)-----") else { break }
             let body = rest[..<end.lowerBound]
-            // RFC 1421 §4.6.1.1: the header of a block that is encrypted.
+            // RFC 1421 §4.6.1.1: the header of an encrypted block.
             guard !body.contains("Proc-Type:") else { throw .encrypted }
             self.label = String(label)
             text = PEMBlock.text(label, body)

@@ -3,7 +3,7 @@ public import NetworkCore
 
 /// A private key that signs assertions (RFC 7515): RSA, P-256 or Ed25519.
 ///
-/// No description of it shows the key.
+/// No description shows the key.
 public struct SigningKey: Sendable {
     /// The algorithm, by its name in a JOSE header (RFC 7518 §3.1, RFC 8037 §3.1).
     public enum Algorithm: String, Sendable, Hashable {
@@ -73,7 +73,7 @@ public struct SigningKey: Sendable {
 
     /// Signs bytes; the signature has the format of RFC 7518 §3.
     ///
-    /// - Throws: `SigningKeyError.unusable`; not expected of a key that was parsed.
+    /// - Throws: `SigningKeyError.unusable`; not expected of a parsed key.
     package func signature(of bytes: [UInt8]) throws(SigningKeyError) -> [UInt8] {
         guard let signature = key.signature(of: bytes) else { throw .unusable }
         return signature
@@ -89,7 +89,7 @@ extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a text is not a usable signing key.
+/// The reason why a text is not a usable signing key.
 @nonexhaustive
 public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// It contains no PEM private key.
@@ -101,7 +101,7 @@ public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible 
     /// The file of a service account lacks a required member.
     case serviceAccount
 
-    /// One clause that says what to do about it.
+    /// One clause that names the remedy.
     public var description: String {
         switch self {
         case .missing: "it contains no PEM private key"

@@ -1,4 +1,4 @@
-/// How a grant family is called where tokens are stored: in the name of a file, or in a key of a database.
+/// The name of a grant family in a store: in the name of a file, or in a key of a database.
 package enum FamilyName {
     /// Returns the family with letters, digits, `-`, `_` and inner dots unchanged, the rest as `%XX`.
     package static func encoded(_ family: String) -> String {

@@ -1,18 +1,18 @@
 import NetproxySystem
 
-/// Puts a new token file in the place of another in one step, so that whatever happens one of them is
-/// there whole.
+/// Replaces a token file in one step, so that one of the two is always complete.
 ///
-/// The order is the point: the new content is on the medium before anything is done to the file it
-/// replaces, and the new name before anyone is told.
+/// The order matters: the new content is on the medium before the old file is touched, and the new name
+/// before the call returns.
 struct FileReplacement {
     /// One step; each blocks.
     enum Step: Equatable {
-        /// Removes what a crash left of an earlier replacement.
+        /// Removes the remains of an earlier replacement that crashed.
         case removeLeftover
         /// Writes the content to the temporary file, which only its owner may read.
         case write
-        /// Waits until that is on the medium: renamed before, it could be empty after a power failure.
+        /// Waits until the file is on the medium: renamed earlier, it could be empty after a power
+        /// failure.
         case synchronizeFile
         /// Gives the file that cannot be read any more another name beside its own.
         case keepDamaged(as: String)
@@ -22,9 +22,9 @@ struct FileReplacement {
         case synchronizeDirectory
     }
 
-    /// The file that is replaced.
+    /// The replaced file.
     let path: String
-    /// What it will contain.
+    /// The new content.
     let content: [UInt8]
     /// Another name for a file that cannot be read any more; `nil` for one in order.
     var damagedName: String?
@@ -44,7 +44,7 @@ struct FileReplacement {
         do {
             for step in steps { try perform(step) }
         } catch {
-            // The first error is the one to report; the next replacement removes what stays.
+            // The first error is reported; the next replacement removes the remains.
             do { try FileSystem.remove(temporary) } catch {}
             throw error
         }
@@ -57,8 +57,8 @@ struct FileReplacement {
         case .write: try FileDescriptor(temporary, .createPrivate).writeAll(content)
         case .synchronizeFile: try FileDescriptor(temporary, .read).synchronize()
         case .keepDamaged(let name):
-            // A second name, so that there is no moment without a file. Its content is lost in any case,
-            // and what replaces it is at least as new.
+            // A second name, so that a file exists at every moment. The old content is lost in any
+            // case, and the new one is at least as new.
             do { try FileSystem.link(path, as: name) } catch {}
         case .rename: try FileSystem.rename(temporary, to: path)
         case .synchronizeDirectory: try FileSystem.synchronizeDirectory(directory)

@@ -3,19 +3,19 @@ public import NetworkCore
 
 /// Stores the tokens of a grant family in a file, which several processes may share.
 ///
-/// `FAMILY.json` (0600) is replaced by the steps of `FileReplacement`. `FAMILY.lock` carries an advisory
-/// lock (`flock`), which has no lease and ends with its process; a sign-out leaves it, so where it is
-/// missing too the directory was removed, which is no sign-out. Symbolic links are refused, and so are
-/// files that another user may have written. A corrupt file is set aside, never taken for "signed out"
-/// and overwritten; the last few of them are kept.
+/// `FAMILY.json` (0600) is replaced by the steps of `FileReplacement`. `FAMILY.lock` carries an
+/// advisory lock (`flock`), which has no lease and ends with its process. A sign-out leaves it: if it
+/// is missing too, the directory was removed, which does not count as a sign-out. Symbolic links are
+/// refused, and so are files that another user could have written. A corrupt file is set aside, not
+/// treated as "signed out" and overwritten; the last few corrupt files are kept.
 ///
 /// Methods leave the caller's actor, and block for the time of a disk write.
 public struct FileTokenStore: TokenStoring {
-    /// The longest file that is read.
+    /// The largest accepted file.
     private static let limit = 1 << 20
-    /// The time between two attempts to take a lock that is held.
+    /// The time between two attempts to take the lock.
     private static let lockInterval = Duration.milliseconds(20)
-    /// How many files that were set aside are kept.
+    /// The number of corrupt files to keep.
     private static let asideLimit = 4
 
     private let directory: String
@@ -30,8 +30,8 @@ public struct FileTokenStore: TokenStoring {
     /// - Parameters:
     ///   - directory: where the files are; created (0700) if it is missing.
     ///   - family: the name of the grant family; bytes not allowed in a file name are encoded.
-    ///   - seal: encrypts the file; a file that is not encrypted is read all the same.
-    ///   - clock: dates the names of files that are set aside.
+    ///   - seal: encrypts the file; an unencrypted file is read too.
+    ///   - clock: dates the names of corrupt files.
     public init(
         directory: String,
         family: String,
@@ -55,10 +55,10 @@ public struct FileTokenStore: TokenStoring {
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
-        let isNew = !hasLockFile
+        let age: TokenStoreLock.StoreAge = hasLockFile ? .existing : .new
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
-                return TokenStoreLock(isNew: isNew) {
+                return TokenStoreLock(storeAge: age) {
                     // Closing the file, with the last reference, releases the lock in any case.
                     do { try lock.release() } catch {}
                 }
@@ -94,7 +94,7 @@ public struct FileTokenStore: TokenStoring {
     ///
     /// - Throws: `TokenStoreError.corrupt` after setting aside a corrupt file, which requires the lock;
     ///   `.unavailable`; `.unreadable` for a file that another key or a later version has written, that
-    ///   this process may not open, or that there is no free descriptor for.
+    ///   this process may not open, or without a free descriptor.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         try content().map { content in
             if let plain = try content.map(open) {
@@ -135,7 +135,7 @@ public struct FileTokenStore: TokenStoring {
             ? .unreadable(words(error)) : .unavailable(words(error))
     }
 
-    /// What is at the path.
+    /// The kind of file at the path.
     private enum Found {
         case missing
         /// Too long, or not a regular file.
@@ -188,8 +188,7 @@ public struct FileTokenStore: TokenStoring {
         return "\(path).corrupt-\(Int64(clock.wallNow.secondsSinceEpoch))-\(mark)"
     }
 
-    /// Removes the oldest of the files that were set aside: a disk that fails again and again must not
-    /// fill itself with them.
+    /// Removes the oldest corrupt files: a disk that fails repeatedly must not fill up with them.
     private func limitAside() {
         let start = "\(path).corrupt-"
         do throws(FileError) {
@@ -201,8 +200,9 @@ public struct FileTokenStore: TokenStoring {
         }
     }
 
-    /// Replaces the file; one that the disk can no longer read gets another name, since what is stored now
-    /// is at least as new.
+    /// Replaces the file.
+    ///
+    /// A file that the disk cannot read gets another name, since the new record is at least as new.
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {

@@ -2,8 +2,9 @@ public import FoundationEssentials
 public import NetworkCore
 import Synchronization
 
-/// A place that keeps a few bytes, such as a keychain or a row of a database: all that a token store of your
-/// own has to be, where one process uses it.
+/// A place that keeps a few bytes, such as a keychain or a row of a database.
+///
+/// A token store for one process needs no more.
 ///
 ///     actor Keychain: TokenKeeping {
 ///         func store(_ tokens: Data) async throws { … }
@@ -14,17 +15,17 @@ import Synchronization
 ///
 /// `TokenStoring` is for stores that several processes share.
 public protocol TokenKeeping: Sendable {
-    /// Keeps bytes, which are secret, in place of those that were there; they are durable on return.
+    /// Replaces the stored bytes, which are secret; the new ones are durable on return.
     func store(_ tokens: Data) async throws
 
-    /// The bytes that were stored last; `nil` if there are none.
+    /// The last stored bytes; `nil` if there are none.
     func get() async throws -> Data?
 
     /// Removes the bytes.
     func remove() async throws
 }
 
-/// Stores tokens in what keeps bytes: locks and revisions are those of this process.
+/// Stores tokens in a place that keeps bytes: locks and revisions are those of this process.
 public final class KeptTokens: TokenStoring {
     private let place: any TokenKeeping
     /// Only its lock is used.
@@ -47,12 +48,12 @@ public final class KeptTokens: TokenStoring {
 
     /// Returns the stored record.
     ///
-    /// - Throws: `TokenStoreError.unavailable` with what the place throws, `.unreadable` for bytes that are
-    ///   no tokens.
+    /// - Throws: `TokenStoreError.unavailable` with the error of the place, `.unreadable` for other
+    ///   bytes than tokens.
     public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         guard let bytes = try await asking({ try await place.get() }) else { return nil }
         guard let record = TokenFile.decode(Array(bytes)) else {
-            throw TokenStoreError.unreadable("what the token store gave are no tokens of ours")
+            throw TokenStoreError.unreadable("the token store returned other bytes than tokens")
         }
         return record
     }

@@ -1,7 +1,7 @@
 public import NetworkCore
 import Synchronization
 
-/// Stores tokens in memory, for as long as the process runs.
+/// Stores tokens in memory while the process runs.
 public final class MemoryTokenStore: TokenStoring {
     private struct State {
         var record: TokenRecord?
@@ -10,7 +10,7 @@ public final class MemoryTokenStore: TokenStoring {
         var nextID = 0
     }
 
-    /// How a wait for the lock ended.
+    /// The end of a wait for the lock.
     private enum Grant {
         case granted, cancelled, late
     }

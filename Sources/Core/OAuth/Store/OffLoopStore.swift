@@ -1,7 +1,7 @@
 import NetproxySystem
 import NetworkCore
 
-/// Calls a store where it may wait for a disk, as `TokenStoring` promises it.
+/// Calls a store on a thread that may wait for a disk, as `TokenStoring` promises.
 struct OffLoopStore: TokenStoring {
     private let store: any TokenStoring
 

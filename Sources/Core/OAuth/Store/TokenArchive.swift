@@ -3,17 +3,18 @@ import NetproxySystem
 
 /// The tokens of several grant families in one file, on their way from one store to another.
 package struct TokenArchive: Sendable {
-    /// Why an archive cannot be written or read.
+    /// The reason why an archive cannot be written or read.
     package struct Failure: Error, Sendable, CustomStringConvertible {
-        /// One clause that says what to do about it.
+        /// One clause that names the remedy.
         package let description: String
     }
 
-    /// What the file is sealed for: no token file opens as an archive, and no archive as a token file.
+    /// The name that the file is sealed for: a token file does not open as an archive, nor an archive
+    /// as a token file.
     private static let name = "netproxy token archive"
     /// The version of the format.
     private static let version = 1
-    /// The longest file that is read: 64 MiB.
+    /// The largest accepted file: 64 MiB.
     private static let limit = 64 << 20
 
     private struct Document: Codable {
@@ -49,7 +50,7 @@ package struct TokenArchive: Sendable {
             throw Failure(description: "\(path): \(error)")
         } catch {
             // The decoder's error is dropped, because it may quote a token.
-            throw Failure(description: "\(path) is no archive of tokens")
+            throw Failure(description: "\(path) is not an archive of tokens")
         }
         guard document.netproxy_tokens == Self.version else {
             throw Failure(description: "\(path) was written by a later netproxy version")

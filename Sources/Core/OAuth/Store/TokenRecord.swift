@@ -6,11 +6,11 @@ public struct TokenRecord: Sendable, Equatable {
     public struct AccessToken: Sendable, Equatable {
         /// The token.
         public var value: Secret
-        /// When it was requested.
+        /// The time of its request.
         public var issuedAt: UnixTime
-        /// When it expires; `nil` if the server did not say.
+        /// The time of its expiry; `nil` if the server named none.
         public var expiresAt: UnixTime?
-        /// When the server wants it renewed (`refresh_in`); `nil` if it did not say.
+        /// The time at which the server wants it renewed (`refresh_in`); `nil` if it named none.
         public var refreshAt: UnixTime?
         /// The scope granted.
         public var scope: String?
@@ -39,9 +39,9 @@ public struct TokenRecord: Sendable, Equatable {
     public struct Intent: Sendable, Equatable {
         /// The fingerprint of the refresh token presented.
         public var fingerprint: String
-        /// When it was first presented.
+        /// The time of the first presentation.
         public var startedAt: UnixTime
-        /// How many times it was presented.
+        /// The number of presentations.
         public var attempts: Int
 
         /// Describes an intent.
@@ -56,9 +56,9 @@ public struct TokenRecord: Sendable, Equatable {
     public struct Quarantine: Sendable, Equatable {
         /// The fingerprint of that refresh token.
         public var fingerprint: String
-        /// Why, for the user.
+        /// The reason, for the user.
         public var reason: String
-        /// When it was rejected.
+        /// The time of the rejection.
         public var since: UnixTime
 
         /// Describes a quarantine.
@@ -75,7 +75,7 @@ public struct TokenRecord: Sendable, Equatable {
     public var authority: String
     /// The refresh token of the family.
     public var refreshToken: Secret?
-    /// When it expires, if the server said so; it is presented nevertheless.
+    /// The expiry, if the server named one; the token is presented nevertheless.
     public var refreshExpiresAt: UnixTime?
     /// The fingerprint of the configured refresh token that started the family.
     public var seed: String?
@@ -85,11 +85,11 @@ public struct TokenRecord: Sendable, Equatable {
     public var accessTokens: [String: AccessToken] = [:]
     /// A presentation whose outcome is unknown.
     public var intent: Intent?
-    /// A refresh token that was rejected.
+    /// A rejected refresh token.
     public var quarantine: Quarantine?
-    /// When it was stored, by the clock of the machine that did, where machines share a store.
+    /// The time of the write by the writer's clock, if machines share a store.
     package var savedAt: UnixTime?
-    /// The authorization server that was trusted at the sign-in, if it was found by the resource's URL.
+    /// The authorization server trusted at the sign-in, if it was found by the resource's URL.
     package var pinned: PinnedServer?
 
     /// An empty record.
@@ -97,7 +97,7 @@ public struct TokenRecord: Sendable, Equatable {
         self.authority = authority
     }
 
-    /// The record with all its times of day later by a duration, for a clock that is ahead by that much.
+    /// The record with all times of day moved by a duration, for a clock that is ahead by it.
     package func moved(by offset: Duration) -> TokenRecord {
         guard offset != .zero else { return self }
         var record = self
@@ -118,10 +118,10 @@ public struct TokenRecord: Sendable, Equatable {
     /// Decrypts and decodes a record.
     ///
     /// - Parameters:
-    ///   - sealed: what ``sealed(for:by:)`` returned.
-    ///   - name: what it was sealed for.
+    ///   - sealed: the result of ``sealed(for:by:)``.
+    ///   - name: the name that it was sealed for.
     ///   - seal: the keys.
-    /// - Throws: `TokenSealError`; what is stored must then be left unchanged.
+    /// - Throws: `TokenSealError`; the stored bytes must then stay unchanged.
     package init(sealed: [UInt8], for name: String, by seal: TokenSeal) throws(TokenSealError) {
         let plain = try TokenSeal.open(sealed, family: name, with: seal)
         guard plain != sealed else { throw .notSealed }
@@ -131,7 +131,7 @@ public struct TokenRecord: Sendable, Equatable {
 
     /// Encodes and encrypts the record for a place, such as a key of a database.
     ///
-    /// - Throws: what the JSON encoder throws; not expected.
+    /// - Throws: the error of the JSON encoder; not expected.
     package func sealed(for name: String, by seal: TokenSeal) throws -> [UInt8] {
         try seal.seal(TokenFile.encode(self), family: name)
     }
@@ -143,5 +143,14 @@ public struct TokenRecord: Sendable, Equatable {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in secret.reveal().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return String(hash, radix: 16)
+    }
+}
+
+extension OAuthConfiguration {
+    /// Whether a record descends from the configured refresh token, if one is configured: tokens of another
+    /// one may belong to another user.
+    package func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
+        guard case .refreshToken(let seed?) = grant else { return true }
+        return record.seed == TokenRecord.fingerprint(seed)
     }
 }

@@ -51,7 +51,7 @@ public struct TokenSeal: Sendable {
 
     /// Encrypts the content of a file.
     ///
-    /// - Throws: what the JSON encoder throws; not expected.
+    /// - Throws: the error of the JSON encoder; not expected.
     package func seal(_ content: [UInt8], family: String) throws -> [UInt8] {
         let box = AESGCM.seal(content, key: key.bytes, authenticating: Array(family.utf8))
         let encoder = JSONEncoder()
@@ -60,7 +60,7 @@ public struct TokenSeal: Sendable {
         return Array(try encoder.encode(envelope))
     }
 
-    /// Decrypts a file; one that is not sealed is returned unchanged.
+    /// Decrypts a file; an unsealed one is returned unchanged.
     ///
     /// - Parameters:
     ///   - file: the content of the file.
@@ -101,7 +101,7 @@ extension TokenSeal: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a sealed file does not open, or a key is invalid.
+/// The reason why a sealed file does not open, or a key is invalid.
 @nonexhaustive
 public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is not 32 bytes in base64.
@@ -117,7 +117,7 @@ public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The content is of a later version.
     case unknownFormat
 
-    /// One clause that says what to do about it.
+    /// One clause that names the remedy.
     public var description: String {
         switch self {
         case .key: "state_key is not 32 bytes in base64 (openssl rand -base64 32 makes one)"

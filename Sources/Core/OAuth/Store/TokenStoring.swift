@@ -36,28 +36,28 @@ public protocol TokenStoring: Sendable {
     func remove(revision: Int) async throws
 
     /// Whether the store would remember a sign-out: then a missing record is one. `false` if the store
-    /// itself is gone, as with a directory that was removed.
+    /// itself is gone, like a removed directory.
     func remembersSignOut() async -> Bool
 
-    /// Whether other machines use the store, too: then no refresh token is presented that it could not
-    /// record, whatever that costs.
+    /// Whether other machines use the store, too: then a refresh token is presented only if the store
+    /// could record it.
     var isShared: Bool { get }
 
     /// Whether a method may block its thread: then none is called on an event loop.
     var mayBlock: Bool { get }
 
-    /// Takes the family's lock, unless something else is stored by then than what was last loaded or
-    /// saved here: another process may have renewed the token that the lock is wanted for.
+    /// Takes the family's lock, unless the stored record has changed since it was last loaded or saved
+    /// here: another process may have renewed the token meanwhile.
     ///
-    /// - Returns: `nil` if something else is stored.
+    /// - Returns: `nil` if the stored record has changed.
     /// - Throws: as `lock(until:clock:)`.
     func lockUnlessChanged(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock?
 
-    /// What is stored, each time that another process has changed it; `nil` from a store that cannot
-    /// tell. Ends when its reader is cancelled.
+    /// The stored record after each change by another process; `nil` from a store that cannot report
+    /// changes. Ends when its reader is cancelled.
     func changes() -> AsyncStream<TokenRecord?>?
 }
 
@@ -65,13 +65,13 @@ extension TokenStoring {
     /// Yes: nothing but a sign-out removes a record.
     public func remembersSignOut() async -> Bool { true }
 
-    /// No: processes of one machine use it, and what it cannot store is not lost while they run.
+    /// No: processes of one machine use it, and an unsaved record is not lost while they run.
     public var isShared: Bool { false }
 
     /// Yes: it may be on a disk.
     public var mayBlock: Bool { true }
 
-    /// Takes the lock, whatever is stored.
+    /// Takes the lock, even if the record has changed.
     public func lockUnlessChanged(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
@@ -88,10 +88,10 @@ extension TokenStoring {
     public func load() async throws -> TokenRecord? { try await load(under: nil) }
 }
 
-/// Why a token store failed.
+/// The reason of a token store's failure.
 @nonexhaustive
 public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The lock was held until the deadline.
+    /// Another process held the lock until the deadline.
     case locked(String)
     /// The system refused, for this reason.
     case unavailable(String)
@@ -103,7 +103,7 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     /// Another process has changed the record.
     case conflict
 
-    /// One clause that says what to do about it.
+    /// One clause that names the remedy.
     public var description: String {
         switch self {
         case .locked(let path): "another renewal holds the lock \(path)"
@@ -116,24 +116,31 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// The lock of a family; held until `release()` or until the last reference is gone.
 public final class TokenStoreLock: Sendable {
-    /// Whether the store was made for it: what was there before, if anything, was removed as a whole,
-    /// which is no sign-out.
-    public let isNew: Bool
+    /// The age of a store when its lock was taken.
+    public enum StoreAge: Sendable {
+        case existing
+        /// The store was made for the lock. An earlier one, if any, was removed as a whole, which does
+        /// not count as a sign-out.
+        case new
+    }
+
+    /// The age of the store.
+    public let storeAge: StoreAge
     private let holds: @Sendable () -> Bool
     private let onRelease: @Sendable () -> Void
 
     /// Makes a lock.
     ///
     /// - Parameters:
-    ///   - isNew: whether the store was made for it.
+    ///   - storeAge: the age of the store.
     ///   - holds: whether it is still held; `false` once a lease may have ended.
     ///   - onRelease: releases it; may be called twice.
     public init(
-        isNew: Bool = false,
+        storeAge: StoreAge = .existing,
         holds: @escaping @Sendable () -> Bool = { true },
         onRelease: @escaping @Sendable () -> Void
     ) {
-        self.isNew = isNew
+        self.storeAge = storeAge
         self.holds = holds
         self.onRelease = onRelease
     }

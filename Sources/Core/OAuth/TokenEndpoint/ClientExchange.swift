@@ -3,16 +3,16 @@ import NetworkCore
 /// Posts the client's forms to the endpoints beside the token endpoint: for device codes, revocation and
 /// pushed authorization requests.
 struct ClientExchange {
-    /// The longest answer that is read.
+    /// The largest accepted response.
     private static let limit = 64 * 1024
 
     let transport: any HTTPTransport
     let configuration: OAuthConfiguration
     let clock: any NetworkClock
-    /// How far the server's clock is ahead of ours.
+    /// The time by which the server's clock is ahead of ours.
     let clockOffset: Duration
 
-    /// What goes with a form besides the client's authentication.
+    /// An addition to a form, besides the client's authentication.
     enum Companion {
         case none
         /// A proof of possession, where the configuration has a key (RFC 9449 §10.1).
@@ -23,30 +23,25 @@ struct ClientExchange {
         var error: String
     }
 
-    /// Posts a form, and again if the server only refused the client's secret, and there is another one by
+    /// Posts a form, and again if the server only refused the client's secret, and another one is stored by
     /// now, or the nonce of the proof.
     ///
-    /// - Throws: `TokenFailure` for a request that cannot be made, else what the transport throws.
+    /// - Throws: `TokenFailure` for a request that cannot be made, else the error of the transport.
     func post(
         _ form: [FormParameter],
         to endpoint: ServerEndpoint,
         with companion: Companion = .none
     ) async throws -> (response: Response, content: ByteSlice) {
-        var (mayRenew, mayProve) = (true, companion == .proof && configuration.proof != nil)
+        var plan = RenewalPlan(companion == .proof ? RenewalPlan.Remedy.ofRequest : [.newSecret])
         while true {
             let secret = configuration.presentedSecret
             let answer = try await send(form, to: endpoint, with: companion)
             let (response, content) = answer
-            let refusal = ServerDocument.read(Refusal.self, from: content, response.headers)
-            if mayRenew, refusal?.error == "invalid_client" {
-                mayRenew = false
-                if await configuration.renewSecret(afterRefusalOf: secret) { continue }
+            let document = ServerDocument.read(Refusal.self, from: content, response.headers)
+            let refusal = RenewalPlan.Refusal(error: document?.error, configuration)
+            guard await configuration.sendsAgain(after: refusal, secret, by: &plan) else {
+                return answer
             }
-            if mayProve, ProofOfPossession.isAtFault(refusal?.error) {
-                mayProve = false
-                continue
-            }
-            return answer
         }
     }
 

@@ -133,28 +133,11 @@ struct ClientRequest {
     }
 }
 
-extension OAuthConfiguration {
-    /// The key that the client signs with.
-    ///
-    /// - Throws: `TokenFailure` without one that can be used.
-    func signingKey() throws(TokenFailure) -> SigningKey {
-        let key: SigningKey?
-        do throws(SigningKeyError) {
-            key = try presentedKey()
-        } catch {
-            throw TokenFailure(.configuration, detail: "client_key: \(error)")
-        }
-        guard let key else {
-            throw TokenFailure(.configuration, detail: "client_key: there is no key to sign with")
-        }
-        return key
-    }
-}
-
 extension HTTPTransport {
     /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
     ///
-    /// - Throws: what `send` and reading the content throw; `http_response_timeout` at the deadline.
+    /// - Throws: the errors of `send` and of reading the content; `http_response_timeout` at the
+    ///   deadline.
     package func answer(
         to request: Request,
         upTo limit: Int,
@@ -197,6 +180,22 @@ extension Request {
             headers.append(.dpop, validated: try proof.proof(for: method, to: origin, target))
         } catch {
             throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
+        }
+    }
+}
+
+extension OAuthConfiguration {
+    /// Whether a refused request is sent again by a plan: with another proof, or with another secret, which
+    /// is read first.
+    func sendsAgain(
+        after refusal: RenewalPlan.Refusal,
+        _ secret: Secret?,
+        by plan: inout RenewalPlan
+    ) async -> Bool {
+        switch plan.next(after: refusal) {
+        case .send: true
+        case .sendWithNewSecret: await renewSecret(afterRefusalOf: secret)
+        case .present, .retractAndPresent, .presentOtherToken, .end: false
         }
     }
 }

@@ -1,14 +1,14 @@
 import FoundationEssentials
 import NetworkCore
 
-/// What a refusal says in a provider's own JSON: its codes, and its sentences for people.
+/// The codes and sentences of a refusal in a provider's own JSON.
 ///
 /// RFC 6749 §5.2 has one shape for errors, and providers have many: `{"status": "BAD_REFRESH_TOKEN"}`,
 /// `{"errors": [{"errorType": "invalid_grant"}]}`, `{"error": {"message": "…"}}`, `{"ok": false}`.
 struct ProviderWords {
-    /// Longer answers are pages or tokens, not errors.
+    /// Longer responses are pages or tokens, not errors.
     private static let sizeLimit = 64 * 1024
-    /// How deep errors are nested at most.
+    /// The maximum depth of nested errors.
     private static let depth = 4
     /// Members that hold a code or a sentence, in the order in which they are shown, by the letters and
     /// digits of their names.
@@ -18,11 +18,11 @@ struct ProviderWords {
         "errorsummary", "faultstring", "errors", "message", "msg", "reason", "detail", "details",
         "description", "title", "hint",
     ]
-    /// Members that hold more of them.
+    /// Members that contain further codes and sentences.
     private static let containers = [
         "error", "errors", "fault", "data", "detail", "details", "meta", "response", "errorcauses",
     ]
-    /// Members whose presence says that the answer is an error, whatever its status.
+    /// Members that mark a response as an error at any status.
     private static let marks: Set<String> = [
         "error", "errors", "errorcode", "errcode", "errortype", "fault", "errordescription",
         "errormessage", "errormsg", "errmsg", "errorsummary",
@@ -39,7 +39,7 @@ struct ProviderWords {
     /// anything between here and the server.
     private var isPlainText = false
 
-    /// Reads the words of an answer; `nil` if it has none.
+    /// Reads the words of a response; `nil` if it has none.
     init?(_ body: ByteSlice, _ headers: HTTPHeaders) {
         guard body.count <= Self.sizeLimit else { return nil }
         guard let document = ServerDocument.read(JSONValue.self, from: body, headers),
@@ -112,13 +112,13 @@ extension ProviderWords {
         "authorizationrevoked", "accessrevoked", "reauthrequired", "reauthenticationrequired",
         "reauthorizationrequired", "interactionrequired", "consentrequired", "loginrequired",
     ]
-    /// What sentences say of a refresh token that is dead.
+    /// Sentences about a dead refresh token.
     private static let deadPhrases = [
         "invalid", "expired", "revoked", "not valid", "not found", "unknown", "inactive",
         "already used", "already been used", "not exist", "deactivated", "incorrect",
         "unrecognized", "not recognized", "consumed", "rejected",
     ]
-    /// Codes that say the server is in trouble, whatever the status.
+    /// Codes that say the server is in trouble, at any status.
     private static let transientWords: Set<String> = [
         "servererror", "internalerror", "internalservererror", "fatalerror", "serviceunavailable",
         "temporarilyunavailable", "unavailable", "timeout", "requesttimeout", "gatewaytimeout",
@@ -213,7 +213,7 @@ private enum JSONValue: Decodable {
         }
     }
 
-    /// What can be shown of it: a text that is not empty, or a number.
+    /// The part that can be shown: a nonempty text, or a number.
     var shown: String? {
         switch self {
         case .text(let text): text.isEmpty ? nil : text

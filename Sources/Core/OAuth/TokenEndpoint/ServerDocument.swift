@@ -1,8 +1,8 @@
 import FoundationEssentials
 package import NetworkCore
 
-/// Reads what an authorization server answers: JSON, or a form where the media type says so, whichever
-/// endpoint it comes from.
+/// Reads a response of any endpoint of an authorization server: JSON, or a form if the media type says
+/// so.
 package enum ServerDocument {
     /// Returns the document; `nil` if the content is neither a JSON object nor such a form, or if a member
     /// of the form occurs twice or cannot be read.
@@ -41,8 +41,8 @@ package enum ServerDocument {
         return Grammar.equalIgnoringCase(String(essence), "application/x-www-form-urlencoded")
     }
 
-    /// Parses a number that was sent as a string: digits with an optional fraction and nothing else, so
-    /// that "3600abc" is not an hour.
+    /// Parses a number in a string: digits with an optional fraction and nothing else, so that
+    /// "3600abc" is not an hour.
     static func seconds(_ text: String) -> Double? {
         let unsigned = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = unsigned.split(separator: ".", omittingEmptySubsequences: false)
@@ -64,7 +64,7 @@ package enum ServerDocument {
 /// Lenient access to members: one of the wrong type counts as absent, and so does an empty string, as
 /// in forms (RFC 6749 §3.2).
 extension KeyedDecodingContainer {
-    /// The value of a member, if it is a string that is not empty.
+    /// The value of a member, if it is a nonempty string.
     package func text(_ key: Key) -> String? {
         guard let text = try? decode(String.self, forKey: key), !text.isEmpty else { return nil }
         return text

@@ -2,13 +2,14 @@ package import NetworkCore
 
 /// Makes text that a server sent fit for logs and errors: of bounded length, printable, without secrets.
 package enum ServerWords {
-    /// The longest text that is quoted, in bytes: Entra ID's messages, with the ids that its support asks
-    /// for, have some 500.
+    /// The longest quoted text, in bytes.
+    ///
+    /// Entra ID's messages, with the ids for its support, have about 500.
     private static let limit = 2048
-    /// A run of this many token characters is taken for a secret, even an unknown one.
+    /// A run of this many token characters counts as a secret, even an unknown one.
     private static let suspiciousRun = 40
 
-    /// Returns the cleaned text, or `nil` if nothing is left of it.
+    /// Returns the cleaned text; `nil` if nothing remains.
     package static func clean(_ text: String, secrets: [Secret]) -> String? {
         let text = Redaction.hiding(secrets, in: text)
         var cleaned = ""

@@ -6,7 +6,7 @@ struct TokenAnswer {
     let headers: HTTPHeaders
     /// `nil` if the body was neither a JSON object nor a form with the content type of one.
     let document: TokenDocument?
-    /// What the body says if it is an error in the provider's own shape.
+    /// The words of the body if it is an error in the provider's own shape.
     let words: ProviderWords?
     let grant: TokenGrant
     let configuration: OAuthConfiguration
@@ -50,7 +50,7 @@ struct TokenAnswer {
         guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw failure(
                 .configuration,
-                "returned a token with characters that are not allowed in a header field"
+                "returned a token with characters that a header field cannot contain"
             )
         }
         var response = TokenResponse(
@@ -105,7 +105,7 @@ struct TokenAnswer {
             // The server replaces its nonces faster than they can be used.
             case "use_dpop_nonce": .transient
             case _ where isTransientStatus: .transient
-            // What is wrong with a request of ours can only be its refresh token (Databricks, Zoom).
+            // Our requests are valid except possibly for the refresh token (Databricks, Zoom).
             case "invalid_request"
             where grant.refreshToken != nil && words?.sayThatRefreshTokenIsDead == true:
                 .invalidGrant
@@ -133,7 +133,7 @@ struct TokenAnswer {
         return gatewayFault("answered \(status) without an OAuth error; check token_url")
     }
 
-    /// Returns the failure that GitHub means: it says with the status what is wrong.
+    /// Returns the failure that GitHub describes by the status.
     private func installationRefusal() -> TokenFailure {
         switch status.rawValue {
         // Beyond a limit on requests.
@@ -158,8 +158,8 @@ struct TokenAnswer {
         return gatewayFault("answered \(status) without an OAuth error")
     }
 
-    /// Returns a failure that may come from something in front of the token endpoint: a gateway that
-    /// routes wrongly for a moment says 403 or 404, and is asked again soon.
+    /// Returns a failure that may come from a gateway in front of the token endpoint: one with a wrong
+    /// route for a moment says 403 or 404, so the next attempt follows soon.
     private func gatewayFault(_ what: String) -> TokenFailure {
         var failure = failure(.configuration, what)
         failure.needsOperator = false
@@ -180,7 +180,7 @@ struct TokenAnswer {
                 "answered without an id_token; add openid to scopes, or set use: access_token"
             )
         }
-        // Proxies before token endpoints answer 200 without content (envoyproxy/envoy#42009): the
+        // Proxies before token endpoints send 200 without content (envoyproxy/envoy#42009), and the
         // endpoint itself may have spent the grant.
         let advice = document == nil ? "; check token_url" : ""
         return failure(.lost, "answered \(status) without a token\(advice)")
@@ -228,7 +228,7 @@ struct TokenAnswer {
     }
 }
 
-/// What a server says about a refusal, fit to be shown.
+/// A server's message about a refusal, fit to be shown.
 struct ServerMessage {
     /// The code: `error`, or the first one of the provider's own.
     let error: String?

@@ -13,7 +13,7 @@ struct TokenDocument: Decodable {
     var refreshToken: String?
     var scope: String?
     var error: String?
-    /// What Entra ID says beside `error`.
+    /// Entra ID's addition to `error`.
     var suberror: String?
     var errorDescription: String?
     /// Seconds; `nil` if absent, null or malformed.
@@ -91,7 +91,7 @@ struct TokenDocument: Decodable {
     /// The lifetime, clamped.
     var lifetime: Duration? { expiresIn.map(ServerDocument.lifetime) }
 
-    /// When the server wants the token renewed; `nil` unless it is a positive time.
+    /// The time at which the server wants the token renewed; `nil` unless it is positive.
     var refreshHint: Duration? { Self.positive(refreshIn) }
 
     /// The refresh token's lifetime; `nil` unless positive: Keycloak sends 0 for an offline token, which
@@ -104,7 +104,7 @@ struct TokenDocument: Decodable {
 }
 
 extension TokenDocument {
-    /// Reads GitHub's answer to a request for an installation's token; without a token, it says nothing.
+    /// Reads GitHub's response to a request for an installation's token; empty without a token.
     init(installation body: ByteSlice, _ headers: HTTPHeaders, at now: UnixTime) {
         self.init()
         guard let answer = InstallationToken.parse(body, headers) else { return }
@@ -114,10 +114,10 @@ extension TokenDocument {
             .seconds
     }
 
-    /// How long the ID token is valid, by its own claims; `nil` if they cannot be read.
+    /// The lifetime of the ID token by its own claims; `nil` if they cannot be read.
     ///
-    /// `expires_in` is about the access token (OpenID Connect Core §3.1.3.3). By the difference of the two
-    /// claims, so that the server's clock does not matter.
+    /// `expires_in` is about the access token (OpenID Connect Core §3.1.3.3). The difference of the two
+    /// claims counts, so that the server's clock does not matter.
     var idTokenLifetime: Duration? {
         struct Claims: Decodable {
             var iat: Double

@@ -7,7 +7,7 @@ public import NetworkCore
 /// at the context's deadline, or the engine only stops waiting for it. Nothing is
 /// repeated and no redirect is followed here.
 public struct TokenEndpointClient: OAuthService {
-    /// The longest response that is read: 1 MiB, as in golang/oauth2.
+    /// The largest accepted response: 1 MiB, as in golang/oauth2.
     private static let responseLimit = 1 << 20
 
     /// The minimum time to read the body of a response, however late its head arrives.
@@ -27,46 +27,38 @@ public struct TokenEndpointClient: OAuthService {
         serverClock = ServerClock(clock: clock)
     }
 
-    /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
+    /// The time by which the token endpoint's clock is ahead of ours, from the `Date` of its last
+    /// response.
     public var clockOffset: Duration { serverClock.offset }
 
     /// Presents a grant once.
     ///
-    /// A second time if the server only asked for another proof of possession (RFC 9449 §8) and the grant
-    /// may be presented twice, or if it refused the client's secret and the place of the secret has another
-    /// one by now: neither spends the grant.
+    /// The request is sent again if the server only wanted another proof of possession (RFC 9449 §8), or
+    /// refused the client's secret and another one is stored by now: neither spends the grant. Each time it
+    /// has the whole time, since a response after the deadline could cost the grant.
     public func tokens(
         for grant: TokenGrant,
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let time = deadline - clock.now
-        let secret = configuration.presentedSecret
-        do {
-            return try await prove(grant, configuration, deadline)
-        } catch {
-            guard error.serverError == "invalid_client", !error.mayBeSpent,
-                await configuration.renewSecret(afterRefusalOf: secret)
-            else { throw error }
+        var deadline = deadline
+        var plan = RenewalPlan(grant.repeats == .byClient ? RenewalPlan.Remedy.ofRequest : [])
+        let presentation = RenewalPlan.Presentation(grant: grant, use: .repeatedly)
+        while true {
+            let secret = configuration.presentedSecret
+            let failure: TokenFailure
+            do {
+                return try await present(grant, configuration, deadline)
+            } catch {
+                failure = error
+            }
+            let refusal = RenewalPlan.Refusal(failure, of: presentation, configuration)
+            guard await configuration.sendsAgain(after: refusal, secret, by: &plan) else {
+                throw failure
+            }
+            deadline = clock.now + time
         }
-        // With the full time again: a grant must not be presented when its deadline is nearly over.
-        return try await prove(grant, configuration, clock.now + time)
-    }
-
-    private func prove(
-        _ grant: TokenGrant,
-        _ configuration: OAuthConfiguration,
-        _ deadline: ContinuousClock.Instant
-    ) async throws(TokenFailure) -> TokenResponse {
-        let time = deadline - clock.now
-        do {
-            return try await present(grant, configuration, deadline)
-        } catch {
-            guard configuration.proof != nil, ProofOfPossession.isAtFault(error.serverError),
-                !error.mayBeSpent, !grant.isMadeAnew
-            else { throw error }
-        }
-        return try await present(grant, configuration, clock.now + time)
     }
 
     private func present(
@@ -133,7 +125,7 @@ public struct TokenEndpointClient: OAuthService {
         return TokenFailure(
             wasSent ? .lost : .transient,
             detail: wasSent
-                ? "no answer from the token endpoint \(configuration.tokenEndpoint.origin) (\(detail))"
+                ? "no response from the token endpoint \(configuration.tokenEndpoint.origin) (\(detail))"
                 : "the token endpoint \(configuration.tokenEndpoint.origin) cannot be reached (\(detail))"
         )
     }

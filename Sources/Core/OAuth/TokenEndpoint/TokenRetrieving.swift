@@ -1,6 +1,6 @@
 public import NetworkCore
 
-/// What an OAuth manager needs from an authorization server.
+/// The requests of an OAuth manager to an authorization server.
 public typealias OAuthService = TokenRetrieving & SignInRequestProvider
 
 /// Gets tokens from a token endpoint for a refresh token, an authorization code, or the client's own
@@ -9,9 +9,9 @@ public protocol TokenRetrieving: Sendable {
     /// Presents a grant once; a failure is not retried.
     ///
     /// - Parameters:
-    ///   - grant: what is presented.
-    ///   - configuration: to whom, and as which client.
-    ///   - deadline: when the response must have arrived.
+    ///   - grant: the grant.
+    ///   - configuration: the server and the client.
+    ///   - deadline: the latest arrival of the response.
     /// - Returns: the tokens.
     /// - Throws: `TokenFailure`, which says whether the grant may have been spent.
     func tokens(
@@ -20,7 +20,7 @@ public protocol TokenRetrieving: Sendable {
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse
 
-    /// How far the authorization server's clock is ahead of ours, as far as is known.
+    /// The time by which the authorization server's clock is known to be ahead of ours.
     var clockOffset: Duration { get }
 
     /// The authorization server's issuer identifier (RFC 8414 §2), if the service discovered it: the

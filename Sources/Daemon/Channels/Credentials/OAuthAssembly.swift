@@ -148,7 +148,7 @@ package struct OAuthAssembly: Sendable {
                 issuer: $0,
                 transport: transport,
                 serverClock: direct.serverClock,
-                allowsInsecure: credential.allowInsecure
+                plainHTTP: credential.allowInsecure ? .accepted : .refused
             )
         }
         var service: any OAuthService = direct

@@ -150,7 +150,7 @@ extension EtcdClient {
             settings.endpoints,
             over: OwnRequests(over: transport),
             as: login,
-            showingCertificate: settings.clientCertificate != nil,
+            showing: settings.clientCertificate == nil ? .none : .shown,
             onChange: { fault in
                 report("state: \(fault.map(\.description) ?? "etcd serves again")")
             }

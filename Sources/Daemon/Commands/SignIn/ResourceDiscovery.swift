@@ -55,7 +55,7 @@ struct ResourceDiscovery: Sendable {
             let found = try await ResourceProbe(
                 over: upstream,
                 clock: clock,
-                allowsInsecure: channel.allowInsecure
+                plainHTTP: channel.allowInsecure ? .accepted : .refused
             ).find(channel.endpoint)
             if let change = pinned?.change(to: found.resource) {
                 throw SignIn.Failure(
@@ -109,7 +109,7 @@ struct ResourceDiscovery: Sendable {
                     issuer: issuer,
                     transport: transport,
                     clock: clock,
-                    allowsInsecure: channel.allowInsecure
+                    plainHTTP: channel.allowInsecure ? .accepted : .refused
                 ).metadata()
             } catch {
                 if candidates.count == 1 { throw error }
@@ -206,7 +206,7 @@ struct ResourceDiscovery: Sendable {
         let client = try await registration.register(
             over: transport,
             clock: clock,
-            allowsInsecure: channel.allowInsecure
+            plainHTTP: channel.allowInsecure ? .accepted : .refused
         )
         return (client, "registered now")
     }

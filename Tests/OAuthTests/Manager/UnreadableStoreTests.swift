@@ -1,0 +1,99 @@
+import NetworkCore
+import OAuth
+import TestSupport
+import Testing
+
+/// Stores that cannot be read while a manager knows their record.
+@Suite struct UnreadableStoreTests {
+    private let store = WatchedStore()
+    private static let sealed = TokenStoreError.unreadable("it is sealed with another state_key")
+    private static let broken = TokenStoreError.unavailable("read tokens.json: Input/output error")
+
+    private func harness(
+        _ grant: OAuthConfiguration.Grant = .refreshToken(initial: Secret("initial"))
+    ) -> OAuthHarness {
+        OAuthHarness(grant: grant, store: store)
+    }
+
+    @Test func `a refresh token that another may have replaced is not presented`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.fault = Self.sealed
+        let error = await networkError { try await harness.manager.forceRefresh() }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.detail.contains("another state_key") == true)
+        #expect(harness.requests == 1)
+        // The token in force is still good.
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await harness.reject(1) == .passThrough(.refreshFailed))
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `a refresh token of another process is presented as soon as it can be read`()
+        async throws
+    {
+        let harness = harness()
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "theirs")
+        try store.put { $0.refreshToken = Secret("theirs") }
+        store.fault = Self.sealed
+        harness.clock.advance(by: .seconds(3301))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().lastFailure != nil })
+        store.fault = nil
+        harness.clock.advance(by: .seconds(2))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.manager.currentCredential()?.generation == 2 })
+        #expect(
+            harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "theirs"]
+        )
+    }
+
+    @Test func `a broken disk delays no manager that knows its content`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.fault = Self.broken
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+    }
+
+    @Test func `a token that cannot be saved is not renewed early`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.failsSaving = true
+        // The token is stale, but still good.
+        harness.clock.advance(by: .seconds(3301))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().lastFailure != nil })
+        #expect(harness.requests == 1)
+        #expect(store.record?.intent == nil)
+        // After its end the renewal cannot wait.
+        harness.clock.advance(by: .seconds(300))
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a new manager takes a stored token while another has the lock`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        store.failsLocking = true
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: store
+        )
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(first.requests == 1)
+    }
+
+    @Test(arguments: [sealed, broken])
+    func `the client's own credentials need no store`(fault: TokenStoreError) async throws {
+        store.fault = fault
+        let harness = harness(.clientCredentials)
+        #expect(try await harness.token() == "Bearer access-1")
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+}
