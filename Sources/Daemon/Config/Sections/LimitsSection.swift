@@ -15,11 +15,6 @@ struct LimitsKeys: SectionKeys {
         default: "8KiB"
     )
     let headTimeout = Key("head_timeout", .duration, default: "10s")
-    let bodyRate = Key(
-        "body_rate",
-        .off(or: .size(in: ByteCount(1) ... .mebibytes(1))),
-        default: "240B"
-    )
     let http2 = Key("http2", .off(or: .map(HTTP2Keys.self)), default: [:])
 }
 
@@ -28,9 +23,6 @@ struct HTTP2Keys: SectionKeys {
     static let example: String? = "{ streams: 128 }"
 
     let streams = Key("streams", .integer(1...10_000), default: 128)
-    let window = Key("window", .size(in: .kibibytes(1) ... .mebibytes(4)), default: "256KiB")
-    let continuations = Key("continuations", .integer(0...1000), default: 8)
-    let idleFrames = Key("idle_frames", .integer(10...1_000_000), default: 1000)
 }
 
 extension ProxyConfiguration.Limits {
@@ -41,15 +33,7 @@ extension ProxyConfiguration.Limits {
             targetSize: limits[\.targetSize],
             connections: limits[\.connections],
             headTimeout: limits[\.headTimeout],
-            bodyRate: limits[\.bodyRate],
-            http2: limits[\.http2].map { http2 in
-                HTTP2(
-                    streams: http2[\.streams],
-                    window: http2[\.window],
-                    continuations: http2[\.continuations],
-                    idleFrames: http2[\.idleFrames]
-                )
-            }
+            http2: limits[\.http2].map { HTTP2(streams: $0[\.streams]) }
         )
         // The target is part of the header, so a larger limit would have no effect.
         if limits.targetSize.isWritten, targetSize > headerSize {

@@ -113,7 +113,7 @@ extension Daemon {
         listeners.reassign(plan.moving)
         await workers.install(
             tablePlan(assembly),
-            limits: Worker.Limits(next),
+            limits: Worker.Limits(next, bodyRate: setup.bodyRate),
             moving: plan.moving
         )
         remarks += await serveOrTell(opened)

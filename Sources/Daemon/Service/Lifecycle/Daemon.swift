@@ -86,7 +86,7 @@ package actor Daemon {
         workers = await WorkerPool(
             on: loops,
             sharing: shared,
-            limits: Worker.Limits(configuration),
+            limits: Worker.Limits(configuration, bodyRate: setup.bodyRate),
             requests: UpstreamRequest(
                 pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
             ),
