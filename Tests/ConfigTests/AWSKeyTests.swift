@@ -104,7 +104,7 @@ import Testing
         ("\(keys), role: { duration: 15m }, \(here)", "auth.aws.role.arn: required"),
         (
             "\(keys), role: { arn: 'arn:aws:iam::1:role/r', duration: 1m }, \(here)",
-            "auth.aws.role.duration: expected 15m to 12h"
+            "auth.aws.role.duration: expected a duration from 15m to 12h"
         ),
         (
             "\(keys), role: { arn: 'arn:aws:iam::1:role/r', web_identity_token: 'env:T' }, \(here)",

@@ -26,13 +26,7 @@ import Testing
                     targetSize: .kibibytes(8),
                     connections: 4096,
                     headTimeout: .seconds(10),
-                    bodyRate: ByteCount(240),
-                    http2: .init(
-                        streams: 128,
-                        window: .kibibytes(256),
-                        continuations: 8,
-                        idleFrames: 1000
-                    )
+                    http2: .init(streams: 128)
                 )
         )
         #expect(configuration.log.output == .file)

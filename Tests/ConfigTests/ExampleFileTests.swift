@@ -23,45 +23,56 @@ import Testing
         #expect(orders.log.subsystem == "com.example.orders")
     }
 
-    @Test(arguments: ConfigurationSchema.keyPaths)
+    @Test(arguments: ConfigurationSchema.keys.map(\.path))
     func `the example shows the key`(path: String) throws {
         let key = try #require(path.split(separator: ".").last)
-        let shown = try Self.text().split(separator: "\n").contains { line in
-            line.split { " #{,".contains($0) }.contains { $0 == "\(key):" }
-        }
+        let shown = try Self.text().split(separator: "\n").contains { Self.shows(key, in: $0) }
         #expect(shown)
     }
 
-    @Test func `the values shown are the defaults`() throws {
-        let example = try load(Self.text())
-        let minimal = try load("channels: { orders: { upstream: https://api.example.com/v1 } }")
-        #expect(example.listen == minimal.listen)
-        #expect(example.allowRemote == minimal.allowRemote)
-        #expect(example.stateKeys == minimal.stateKeys)
-        #expect(example.workers == minimal.workers)
-        #expect(example.busyPoll == minimal.busyPoll)
-        #expect(example.drain == minimal.drain)
-        #expect(example.limits == minimal.limits)
-        #expect(example.unmatched == minimal.unmatched)
-        #expect(example.connect == minimal.connect)
-        #expect(example.log.output == minimal.log.output)
-        #expect(example.log.format == minimal.log.format)
-        #expect(example.log.rotate == minimal.log.rotate)
-        let shown = try #require(example.channels.first { $0.name == "orders" })
-        let plain = minimal.channels[0]
-        #expect(shown.match == plain.match && shown.host == plain.host)
-        #expect(shown.rewrite == plain.rewrite)
-        #expect(shown.rate == plain.rate)
-        #expect(shown.log.query == plain.log.query)
-        #expect(shown.log.headers == plain.log.headers)
-        #expect(shown.trace == plain.trace)
-        #expect(shown.onClientCredential == plain.onClientCredential)
-        #expect(shown.allowInsecure == plain.allowInsecure)
-        #expect(shown.retry == plain.retry)
-        #expect(shown.timeouts == plain.timeouts)
-        #expect(shown.pool == plain.pool)
-        #expect(shown.tls == plain.tls)
-        #expect(shown.access == plain.access)
-        #expect(shown.proxy == plain.proxy && shown.stub == plain.stub)
+    @Test(arguments: ConfigurationSchema.keys.filter { $0.preset != nil })
+    func `the example shows the declared default`(key: ConfigurationSchema.DeclaredKey) throws {
+        let preset = try #require(key.preset)
+        let written = try load(Self.text()).written
+        let isWritten = written.paths.contains { path in
+            Self.pattern(of: path) == key.path && written.text(at: path) == preset
+        }
+        #expect(try isWritten || Self.comments(on: key.path).contains(preset))
+    }
+
+    /// Whether a line that is no comment, or a commented key, has the key.
+    private static func shows(_ key: some StringProtocol, in line: some StringProtocol) -> Bool {
+        line.split { " #{,".contains($0) }.contains { $0 == "\(key):" }
+    }
+
+    /// The key path with `*` for a name and for an index.
+    private static func pattern(of path: String) -> String {
+        var parts = path.split(separator: ".").map(String.init)
+        if ["channels", "identities"].contains(parts[0]), parts.count > 1 { parts[1] = "*" }
+        return parts.joined(separator: ".").replacing(/\[[0-9]+\]/, with: "[*]")
+    }
+
+    /// The defaults that the comments above a key of this name state.
+    ///
+    /// They are written `Default: 5m.` or `Defaults: 100ms and 2s.`
+    private static func comments(on path: String) throws -> Set<String> {
+        let key = try #require(path.split(separator: ".").last)
+        var defaults: Set<String> = []
+        var comment = ""
+        for line in try text().split(separator: "\n") {
+            let trimmed = line.drop { $0 == " " }
+            if trimmed.hasPrefix("#") { comment += trimmed.dropFirst() }
+            guard !trimmed.hasPrefix("#") || shows(key, in: line) else { continue }
+            if shows(key, in: line) {
+                let statement = /Defaults?(?: of [a-z_]+)?: (.*?)(?:[.;]? *$|[.;] )/
+                for match in comment.matches(of: statement) {
+                    defaults.formUnion(match.1.split(separator: #/ and |, /#).map(String.init))
+                    // `null` and none are the words for a key that is off.
+                    if ["null", "none"].contains(match.1) { defaults.insert("off") }
+                }
+            }
+            if !trimmed.hasPrefix("#") { comment = "" }
+        }
+        return defaults
     }
 }

@@ -52,7 +52,7 @@ private indirect enum Schema: Decodable {
 
     @Test func `it has every key`() throws {
         let names = try schema().names
-        for path in ConfigurationSchema.keyPaths {
+        for path in ConfigurationSchema.keys.map(\.path) {
             let key = try #require(path.split(separator: ".").last)
             #expect(names.contains(String(key)), "\(path)")
         }

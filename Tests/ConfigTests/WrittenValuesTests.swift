@@ -56,24 +56,47 @@ import Testing
         #expect(try written("6s").changes(from: written("5s"), channel: nil).isEmpty)
     }
 
-    @Test(arguments: WrittenValues.channelDefaults.sorted { $0.key < $1.key })
-    func `a default that is shown is that of the reader`(key: String, value: String) throws {
-        func configuration(_ keys: [(String, String)]) throws -> ChannelConfiguration {
-            let lines = keys.map { key, value in
-                let parts = key.split(separator: ".")
-                let opening = parts.map { "\($0): " }.joined(separator: "{ ")
-                return opening + value + String(repeating: " }", count: parts.count - 1)
-            }
-            return try channel(lines.joined(separator: "\n"))
-        }
-        guard key.hasPrefix("auth.") else {
-            #expect(try configuration([(key, value)]) == configuration([]))
+    /// A channel with the keys that a default needs beside it; `%` stands for the key.
+    private static let channels: [(prefix: String, lines: String)] = [
+        (
+            "auth.oauth.exchange.",
+            "auth: { oauth: { grant: token_exchange, token_url: 'https://l.example/t', client_id: a, "
+                + "client_auth: none, exchange: { subject_token: 'env:A'% } } }"
+        ),
+        (
+            "auth.oauth.",
+            "auth: { oauth: { token_url: 'https://l.example/t', client_id: a, "
+                + "client_secret: 'env:A'% } }"
+        ),
+        ("auth.jwt.", "auth: { jwt: { key: 'env:A'% } }"),
+        ("auth.hmac.", "auth: { hmac: { key: 'env:A', message: x% } }"),
+        ("auth.", "auth: { bearer: 'env:A'% }"),
+        ("rate.each_key.", "rate: { each_key: { requests: 5% } }"),
+        ("rate.", "rate: { requests: 5% }"),
+        ("stub[*].", "stub: [{ path: /a% }]"),
+    ]
+
+    @Test(arguments: ConfigurationSchema.channelDefaults.sorted { $0.key < $1.key })
+    func `a key with its default written is the same as without the key`(
+        key: String,
+        value: String
+    ) throws {
+        let written = value.hasPrefix("[") ? value : "'\(value)'"
+        guard let (prefix, lines) = Self.channels.first(where: { key.hasPrefix($0.prefix) }) else {
+            let parts = key.split(separator: ".")
+            let opening = parts.map { "\($0): " }.joined(separator: "{ ")
+            let closing = String(repeating: " }", count: parts.count - 1)
+            #expect(try channel(opening + written + closing) == channel(""))
             return
         }
-        let name = key.dropFirst("auth.".count)
+        let name = key.dropFirst(prefix.count)
         #expect(
-            try configuration([("auth", "{ bearer: env:A, \(name): \(value) }")])
-                == configuration([("auth", "{ bearer: env:A }")])
+            try channel(lines.replacing("%", with: ", \(name): \(written)"))
+                == channel(lines.replacing("%", with: ""))
         )
+    }
+
+    @Test func `a channel has more than fifty defaults`() {
+        #expect(ConfigurationSchema.channelDefaults.count > 50)
     }
 }

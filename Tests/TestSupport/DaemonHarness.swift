@@ -28,6 +28,7 @@ package final class DaemonHarness: Sendable {
     ///   - root: top-level YAML; `DIRECTORY` in it stands for the harness's directory.
     ///   - destinations: the destinations allowed for requests that name the host themselves.
     ///   - inherited: descriptors as passed by systemd, by name.
+    ///   - bodyRate: the slowest pace of a request's content; on a busy machine, every client is slow.
     ///   - story: gets the running daemon.
     /// - Throws: the error of the story, or of the daemon's start.
     package static func run(
@@ -35,15 +36,16 @@ package final class DaemonHarness: Sendable {
         root: String = "",
         destinations: DestinationPolicy = .world,
         inherited: [String: [Int32]] = [:],
+        bodyRate: Int? = nil,
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         guard !StoryTurns.hasTurn else {
-            return try await tell(channels, root, destinations, inherited, story)
+            return try await tell(channels, root, destinations, inherited, bodyRate, story)
         }
         await StoryTurns.shared.take()
         do {
             try await StoryTurns.$hasTurn.withValue(true) {
-                try await tell(channels, root, destinations, inherited, story)
+                try await tell(channels, root, destinations, inherited, bodyRate, story)
             }
         } catch {
             await StoryTurns.shared.give()
@@ -57,6 +59,7 @@ package final class DaemonHarness: Sendable {
         _ root: String,
         _ destinations: DestinationPolicy,
         _ inherited: [String: [Int32]],
+        _ bodyRate: Int?,
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory
@@ -66,7 +69,8 @@ package final class DaemonHarness: Sendable {
             directory,
             yaml(channels, root, directory),
             destinations,
-            inherited
+            inherited,
+            bodyRate
         )
         do {
             try await story(harness)
@@ -81,7 +85,8 @@ package final class DaemonHarness: Sendable {
         _ directory: String,
         _ text: String,
         _ destinations: DestinationPolicy,
-        _ inherited: [String: [Int32]]
+        _ inherited: [String: [Int32]],
+        _ bodyRate: Int?
     ) async throws {
         self.directory = directory
         let source = Box(text)
@@ -102,6 +107,7 @@ package final class DaemonHarness: Sendable {
         setup.environment = ["NOTIFY_SOCKET": "\(directory)/manager"]
         setup.inherited = InheritedSockets(descriptors: inherited)
         setup.destinations = destinations
+        setup.bodyRate = bodyRate
         setup.makeLoop = { index in
             let loop = try EventLoop(index: index)
             loops.value.withLock { $0.append(loop) }
@@ -124,8 +130,7 @@ package final class DaemonHarness: Sendable {
         let defaults = [
             "listen: [127.0.0.1:0]", "admin: 127.0.0.1:0", "workers: 1",
             "state: \(directory)/state", "log: { directory: \(directory)/log }",
-            // No limits on slow apps: on a busy machine, every app is slow.
-            "limits: { head_timeout: 1h, body_rate: off }",
+            "limits: { head_timeout: 1h }",
         ]
         // A key given by the story replaces the default.
         let own = root.split(separator: "\n").compactMap { $0.split(separator: ":").first }

@@ -94,7 +94,7 @@ package enum ConfigurationLoader {
         environment: [String: String],
         in reading: Reading
     ) -> (ProxyConfiguration, Set<ConfigurationError>) {
-        let section = Section<RootKey>(root, path: "", position: .start, in: reading)
+        let section = Section<RootKeys>(root, path: "", position: .start, in: reading)
         let directories = DefaultDirectories(environment: environment)
         let identities = IdentityReader(root: section).directory()
         let channels = channels(of: section, identities)
@@ -112,20 +112,23 @@ package enum ConfigurationLoader {
 
     /// The values of the process and of each channel.
     private static func written(_ root: ConfigNode) -> WrittenValues {
-        var written = WrittenValues()
-        let defaults = root.child(RootKey.defaults.rawValue)
+        var written = WrittenValues(channelDefaults: ConfigurationSchema.channelDefaults)
+        let keys = RootKeys.table.keys
+        let defaults = root.child(keys.defaults.name)
         for entry in root.entries ?? [] {
-            switch RootKey(rawValue: entry.key) {
-            case .channels?:
+            switch entry.key {
+            case keys.channels.name:
                 for channel in entry.value.entries ?? [] {
                     written.add(
                         channel.value.mergedAsChannel(over: defaults),
                         at: "channels.\(channel.key)",
-                        .map(ChannelKey.self)
+                        .map(ChannelKeys.self)
                     )
                 }
-            case .defaults?, .include?, nil: break
-            case let key?: written.add(entry.value, at: entry.key, key.rule)
+            case keys.defaults.name, keys.include.name: break
+            case let key:
+                guard let shape = RootKeys.shape(of: key) else { continue }
+                written.add(entry.value, at: key, shape)
             }
         }
         return written
@@ -133,12 +136,12 @@ package enum ConfigurationLoader {
 
     /// The errors of `defaults` read without a channel: unused defaults are checked too.
     private static func errorsOfDefaults(
-        in root: Section<RootKey>,
+        in root: Section<RootKeys>,
         _ identities: IdentityDirectory
     ) -> Set<ConfigurationError> {
-        guard let defaults = root[.defaults] else { return [] }
+        guard let defaults = root.defaults.node else { return [] }
         let fragment = Reading(files: root.reading.files, completeness: .fragment)
-        let section = Section<ChannelKey>(
+        let section = Section<ChannelKeys>(
             defaults,
             path: defaults.path,
             position: defaults.keyPosition,
@@ -150,26 +153,21 @@ package enum ConfigurationLoader {
 
     private struct Channel {
         let configuration: ChannelConfiguration
-        let section: Section<ChannelKey>
+        let section: Section<ChannelKeys>
     }
 
     private static func channels(
-        of root: Section<RootKey>,
+        of root: Section<RootKeys>,
         _ identities: IdentityDirectory
     ) -> [Channel] {
-        guard let node = root[.channels] else {
-            root.require(.channels, "at least one channel is required")
-            return []
+        root.channels.requireWritten("at least one channel is required")
+        if root.channels.node?.entries?.isEmpty == true {
+            root.channels.report("at least one channel is required")
         }
-        guard let entries = node.entries else {
-            root.reading.report("expected a map of channels, found \(node.found)", at: node)
-            return []
-        }
-        if entries.isEmpty { root.reading.report("at least one channel is required", at: node) }
-        return entries.map { entry in
+        return root[\.channels].map { entry in
             checkName(of: entry, in: root.reading)
-            let section = Section<ChannelKey>(
-                entry.value.mergedAsChannel(over: root[.defaults]),
+            let section = Section<ChannelKeys>(
+                entry.value.mergedAsChannel(over: root.defaults.node),
                 path: entry.value.path,
                 position: entry.keyPosition,
                 in: root.reading
@@ -193,7 +191,7 @@ package enum ConfigurationLoader {
         else { return }
         channel.section.reading.report(
             "an identity has this name, too, and the channel does not use it: rename one of them",
-            at: Place(position: channel.section.position, key: channel.section.path)
+            at: Place(position: channel.section.position, key: channel.section.keyPath)
         )
     }
 

@@ -19,8 +19,7 @@ import Testing
             _ = try await wire.next()
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "limits: { body_rate: off }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(ExpectStory.ask)
@@ -90,8 +89,7 @@ import Testing
             try await wire.rest()
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "limits: { body_rate: off }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(

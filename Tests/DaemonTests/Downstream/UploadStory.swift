@@ -152,7 +152,8 @@ import Testing
         let origin = try await earlyOrigin(ending, reading: "partdone")
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "limits: { head_timeout: 1h }"
+            root: "limits: { head_timeout: 1h }",
+            bodyRate: 240
         ) { proxy in
             let app = try await proxy.connect()
             try await begin(app, length: 12)

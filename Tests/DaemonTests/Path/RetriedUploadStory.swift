@@ -154,8 +154,7 @@ import Testing
     @Test func `a 503 before the body was requested keeps the expectation`() async throws {
         let origin = try await busyOrigin(after: "")
         try await DaemonHarness.run(
-            channels: channel(origin),
-            root: "limits: { body_rate: off }"
+            channels: channel(origin)
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(head("PUT", "Expect: 100-continue"))

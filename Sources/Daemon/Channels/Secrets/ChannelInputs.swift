@@ -133,35 +133,6 @@ extension ChannelConfiguration {
 }
 
 extension CredentialConfiguration {
-    /// The secrets that the credential names.
-    var secretReferences: [SecretReference] {
-        switch authentication {
-        case .none, .exec, .jwt: return []
-        case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
-            return [reference]
-        case .aws(let settings): return settings.secretReferences
-        case .hmac(let settings): return [settings.key]
-        case .oauth(let settings):
-            var references = [settings.clientSecret, settings.proxy?.login?.password]
-            for case .secret(let field) in settings.tokenFields { references.append(field.value) }
-            if settings.grant == .refreshToken { references.append(settings.refreshToken) }
-            return references.compactMap { $0 }
-        }
-    }
-
-    /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
-    /// read for each request.
-    var documentReferences: [SecretReference] {
-        if case .jwt(let settings) = authentication { return [settings.key] }
-        guard let settings = oauth else { return [] }
-        var references = [settings.clientKey?.key, settings.proofKey]
-        switch settings.assertion?.signer {
-        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
-        case nil: break
-        }
-        return references.compactMap { $0 }
-    }
-
     /// The files that the credential's own TLS is made of.
     var files: [String] { tls.files }
 }

@@ -1,98 +1,101 @@
 import NetproxyBytes
 
-/// A map of the configuration, read by typed keys.
+/// A map of the configuration, read by its declared keys: `retry[\.attempts]` is the value, `retry.attempts` the
+/// slot, which has the place for errors.
 ///
-/// Accessors report invalid values and return the default, so that one pass finds all errors.
-struct Section<Key: SectionKey> {
+/// Reading an invalid value reports it and returns the default, so that one pass finds all errors.
+@dynamicMemberLookup
+struct Section<Keys: SectionKeys> {
     let reading: Reading
-    let path: String
+    let keyPath: String
     /// The position of the map's key, used for errors about missing keys.
     let position: Position
-    private var values: [Key: ConfigNode] = [:]
+    private var nodes: [String: ConfigNode] = [:]
     /// Whether the value is a map or missing; otherwise, that is reported instead of missing keys.
     private var isReadable = true
     /// The keys that unknown ones were probably meant to be; their absence is not reported too.
-    private(set) var misspelt: Set<Key> = []
+    private var misspelt: Set<String> = []
+
+    /// Reads the map in a slot.
+    init(_ slot: Slot) {
+        self.init(
+            slot.node,
+            path: slot.node?.path ?? slot.path,
+            position: slot.node?.keyPosition ?? slot.position,
+            in: slot.reading
+        )
+    }
 
     /// Reads a map; if it is missing or null, it has no keys.
     init(_ node: ConfigNode?, path: String, position: Position, in reading: Reading) {
         self.reading = reading
-        self.path = path
+        self.keyPath = path
         self.position = position
         guard let node, !node.isNull else { return }
         guard let entries = node.entries else {
-            let example = Key.example.map { ", such as \($0)" } ?? ""
+            let example = Keys.example.map { ", such as \($0)" } ?? ""
             reading.report("expected a map\(example), found \(node.kind)", at: node)
             isReadable = false
             return
         }
+        let known = Keys.table.names
         for entry in entries {
-            if let key = Key(rawValue: entry.key) {
-                values[key] = entry.value
-            } else {
-                let meant = NearestKey.likely(entry.key, among: Key.allCases.map(\.rawValue))
-                if let key = meant.flatMap(Key.init) { misspelt.insert(key) }
-                reading.report(
-                    Self.unknown(entry.key, meant: meant),
-                    at: Place(
-                        position: entry.keyPosition,
-                        key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
-                    )
-                )
+            guard !known.contains(entry.key) else {
+                nodes[entry.key] = entry.value.isNull ? nil : entry.value
+                continue
             }
+            let meant = NearestKey.likely(entry.key, among: known)
+            if let meant { misspelt.insert(meant) }
+            reading.report(
+                Self.unknown(entry.key, meant: meant),
+                at: Place(
+                    position: entry.keyPosition,
+                    key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
+                )
+            )
         }
     }
 
-    /// The same map with the keys of another list, by their names; keys that it lacks are left out.
-    init<Other: SectionKey>(renaming other: Section<Other>) {
-        reading = other.reading
-        path = other.path
-        position = other.position
-        isReadable = other.isReadable
-        for (key, node) in other.values {
-            if let key = Key(rawValue: key.rawValue) { values[key] = node }
-        }
-        misspelt = Set(other.misspelt.compactMap { Key(rawValue: $0.rawValue) })
+    private init<Other>(_ other: Section<Other>) {
+        (reading, keyPath, position) = (other.reading, other.keyPath, other.position)
+        (nodes, isReadable, misspelt) = (other.nodes, other.isReadable, other.misspelt)
     }
 
-    /// The value of a key; nil when it is absent or null.
-    subscript(key: Key) -> ConfigNode? {
-        values[key].flatMap { $0.isNull ? nil : $0 }
+    /// The value of a key, or its default.
+    subscript<Value>(key: KeyPath<Keys, Key<Value>>) -> Value {
+        self[Keys.table.keys[keyPath: key]]
     }
 
-    func path(of key: Key) -> String {
-        path.isEmpty ? key.rawValue : "\(path).\(key.rawValue)"
+    /// The value of a key, or its default.
+    subscript<Value>(key: Key<Value>) -> Value { key.value(in: slot(key.name)) }
+
+    /// The slot of a key.
+    subscript<Value>(dynamicMember key: KeyPath<Keys, Key<Value>>) -> Slot {
+        slot(Keys.table.keys[keyPath: key].name)
     }
 
-    /// The place for an error about a key: its value, or the map if the key is missing.
-    func place(of key: Key) -> Place {
-        self[key]?.place ?? Place(position: position, key: path(of: key))
-    }
-
-    func section<Child: SectionKey>(_ key: Key, _: Child.Type) -> Section<Child> {
-        let node = self[key]
-        return Section<Child>(
-            node,
-            path: node?.path ?? path(of: key),
-            position: node?.keyPosition ?? position,
-            in: reading
+    /// The slot of a key, by its name.
+    func slot(_ name: String) -> Slot {
+        Slot(
+            name: name,
+            node: nodes[name],
+            parent: keyPath,
+            position: position,
+            reading: reading,
+            absence: !isReadable ? .unreadable : misspelt.contains(name) ? .misspelt : .missing
         )
     }
 
-    /// Whether a key is neither there nor misspelt.
-    func lacks(_ key: Key) -> Bool { self[key] == nil && !misspelt.contains(key) }
-
-    /// Reports a missing key, unless it is misspelt or only the defaults are read.
-    func require(_ key: Key, _ message: String = "required") {
-        guard isReadable, !misspelt.contains(key) else { return }
-        reading.require(message, at: Place(position: position, key: path(of: key)))
+    /// The same map, read by the keys of a group.
+    func group<Group: SectionKeys>(_: KeyPath<Keys, Group>) -> Section<Group> {
+        Section<Group>(self)
     }
 
     private static func unknown(_ key: String, meant: String?) -> String {
         if key == "<<" { return "merge keys are not supported, use defaults" }
-        if let objection = Key.objection(to: key) { return objection }
+        if let objection = Keys.objection(to: key) { return objection }
         if let meant { return "unknown key, did you mean '\(meant)'?" }
-        let known = Key.allCases.map(\.rawValue)
+        let known = Keys.table.names
         // A longer list is easier to read in the example file.
         return known.count > 8 ? "unknown key" : "unknown key, expected \(known.alternatives)"
     }

@@ -62,21 +62,21 @@ struct Claims {
     }
 
     /// Registers what a channel matches; a default is reported at the channel's key.
-    mutating func channel(_ channel: ChannelConfiguration, _ section: Section<ChannelKey>) {
-        let match = section.section(.match, MatchKey.self)
+    mutating func channel(_ channel: ChannelConfiguration, _ section: Section<ChannelKeys>) {
+        let match = section[\.match]
         let owner = "channel '\(channel.name)'"
-        claim(.init(kind: .path, text: channel.match.path), owner, at: match.place(of: .path))
-        let items = match[.hosts].map { $0.items ?? [$0] } ?? []
+        claim(.init(kind: .path, text: channel.match.path), owner, at: match.path.place)
+        let items = match.hosts.items
         for (index, host) in channel.match.hosts.enumerated() {
             // An invalid item is missing from the hosts, so the indices no longer match.
             let item =
                 items.count == channel.match.hosts.count
                 ? items[index] : items.first { $0.text?.lowercased() == host }
-            let place = item?.place ?? match.place(of: .hosts)
+            let place = item?.place ?? match.hosts.place
             claim(.init(kind: .host, text: host), owner, at: place)
         }
         if let listen = channel.match.listen {
-            claim(listen, owner: owner, at: match.place(of: .listen))
+            claim(listen, owner: owner, at: match.listen.place)
         }
     }
 

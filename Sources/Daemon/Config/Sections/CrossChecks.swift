@@ -1,8 +1,8 @@
 /// Checks across sections: listeners that collide or are remote, and pools smaller than `workers`.
 struct CrossChecks {
-    let root: Section<RootKey>
+    let root: Section<RootKeys>
     /// The sections of the channels, in the order of the file.
-    let channels: [Section<ChannelKey>]
+    let channels: [Section<ChannelKeys>]
 
     func run(on configuration: ProxyConfiguration) {
         checkListeners(of: configuration)
@@ -11,12 +11,12 @@ struct CrossChecks {
 
     private func checkListeners(of configuration: ProxyConfiguration) {
         var claims = Claims(in: root.reading)
-        claims.listeners(configuration.listen, at: root[.listen])
-        claims.admin(configuration.admin, at: root[.admin])
-        checkReach(of: configuration.listen, at: root[.listen], configuration)
+        claims.listeners(configuration.listen, at: root.listen.node)
+        claims.admin(configuration.admin, at: root.admin.node)
+        checkReach(of: configuration.listen, at: root.listen.node, configuration)
         for (channel, section) in zip(configuration.channels, channels) {
             claims.channel(channel, section)
-            let node = section.section(.match, MatchKey.self)[.listen]
+            let node = section[\.match].listen.node
             checkReach(of: channel.match.listen.map { [$0] } ?? [], at: node, configuration)
         }
     }
@@ -48,7 +48,7 @@ struct CrossChecks {
         guard case .count(let workers) = configuration.workers else { return }
         for (channel, section) in zip(configuration.channels, channels)
         where channel.pool.connections < workers {
-            guard let node = section.section(.pool, PoolKey.self)[.connections] else { continue }
+            guard let node = section[\.pool].connections.node else { continue }
             root.reading.report(
                 "expected at least one for each of the \(workers) workers, found \(node.found)",
                 at: node

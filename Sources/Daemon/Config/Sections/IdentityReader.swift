@@ -2,122 +2,90 @@ import NetproxyBytes
 
 /// Reads the credentials that channels share.
 struct IdentityReader {
-    let root: Section<RootKey>
+    let root: Section<RootKeys>
 
     /// The identities, in the order of the file.
     func directory() -> IdentityDirectory {
-        guard let node = root[.identities] else { return IdentityDirectory([]) }
-        guard let entries = node.entries else {
-            root.reading.report("expected a map of identities, found \(node.found)", at: node)
-            return IdentityDirectory([])
-        }
-        return IdentityDirectory(entries.map(read))
+        IdentityDirectory(root[\.identities].map(read))
     }
 
     private func read(_ entry: ConfigNode.Entry) -> IdentityDirectory.Entry {
-        let reading = root.reading
-        if !TextRules.isChannelName(entry.key) {
-            reading.report(
-                "the name of an identity has 1 to 63 lower-case letters, digits and '-', "
-                    + "and does not begin with '-'",
-                at: Place(
-                    position: entry.keyPosition,
-                    key: ConfigNode.printable(entry.value.path)
-                )
-            )
-        }
-        let section = Section<IdentityKey>(
+        checkName(of: entry)
+        let section = Section<IdentityKeys>(
             entry.value,
             path: entry.value.path,
             position: entry.keyPosition,
-            in: reading
+            in: root.reading
         )
-        let reader = AuthenticationReader(section: Section(renaming: section))
+        let credential = section.group(\.credential)
+        let reader = CredentialSection(section: credential)
         let authentication = reader.authentication()
-        if AuthenticationKey.kinds.allSatisfy(reader.section.lacks) {
-            section.require(
-                .oauth,
-                "bearer, basic, header, exec, aws, jwt, hmac or oauth is required"
-            )
-        }
-        if case .oauth(let settings) = authentication, settings.discovery != nil {
-            reading.report(
-                "goes with a channel's own oauth: its upstream says what the server is",
-                at: reader.section.section(.oauth, OAuthKey.self).place(of: .discover)
-            )
+        let kinds = CredentialKinds.names
+        if kinds.map(credential.slot).allSatisfy(\.isMissing) {
+            credential.slot("oauth").require("\(kinds.alternatives) is required")
         }
         let tls = tls(of: section)
-        if case .oauth(let settings) = authentication, settings.clientAuthentication == .tls,
-            tls.clientCertificate == nil
-        {
-            reading.require(
-                "required for client_auth tls",
-                at: Place(
-                    position: section.position,
-                    key: "\(section.path(of: .tls)).client_certificate"
-                )
-            )
+        let kind = CredentialKinds.kind(of: authentication)
+        kind?.checkIdentity(of: authentication, credential)
+        kind?.check(authentication, with: tls, at: section.tls)
+        let isShared = section[\.share]
+        if isShared, kind?.sharesTokens != true {
+            section.share.report("goes with oauth, whose tokens can be shared")
         }
         return IdentityDirectory.Entry(
             identity: IdentityConfiguration(
                 credential: CredentialConfiguration(
                     owner: .identity(entry.key),
                     authentication: authentication,
-                    allowInsecure: section.flag(.allowInsecure, default: false),
+                    allowInsecure: credential[\.allowInsecure],
                     tls: tls,
-                    users: section.list(.users, of: "a numeric user id") { text in
-                        WholeNumber.parse(text).flatMap(UInt32.init(exactly:))
-                    },
-                    isShared: isShared(section, authentication)
+                    users: section[\.users],
+                    isShared: isShared && kind?.sharesTokens == true
                 ),
                 placement: reader.placement(of: authentication)
             ),
-            hasPlace: reader.hasPlace,
+            hasPlace: credential.hasPlace,
             place: entry.place
         )
     }
 
-    private func isShared(
-        _ section: Section<IdentityKey>,
-        _ authentication: Authentication
-    ) -> Bool {
-        let isShared = section.flag(.share, default: false)
-        if case .oauth = authentication { return isShared }
-        if isShared {
-            root.reading.report(
-                "goes with oauth, whose tokens can be shared",
-                at: section.place(of: .share)
+    private func checkName(of entry: ConfigNode.Entry) {
+        guard !TextRules.isChannelName(entry.key) else { return }
+        root.reading.report(
+            "the name of an identity has 1 to 63 lower-case letters, digits and '-', "
+                + "and does not begin with '-'",
+            at: Place(
+                position: entry.keyPosition,
+                key: ConfigNode.printable(entry.value.path)
             )
-        }
-        return false
+        )
     }
 
-    /// How its authorization server is trusted: as the identity says, else as `defaults` do.
-    private func tls(of identity: Section<IdentityKey>) -> UpstreamTLS {
-        if identity[.tls] != nil {
-            return TLSReader(section: identity.section(.tls, TLSKey.self)).tls()
-        }
-        let defaults = root[.defaults]?.child(ChannelKey.tls.rawValue)
-        let section = Section<TLSKey>(
-            defaults,
-            path: defaults?.path ?? "",
-            position: defaults?.keyPosition ?? identity.position,
-            in: root.reading
+    /// The trust in its authorization server: that of the identity, else that of `defaults`.
+    private func tls(of identity: Section<IdentityKeys>) -> UpstreamTLS {
+        if identity.tls.isWritten { return UpstreamTLS(identity[\.tls]) }
+        let defaults = root.defaults.node?.child(ChannelKeys.table.keys.tls.name)
+        return UpstreamTLS(
+            Section(
+                defaults,
+                path: defaults?.path ?? "",
+                position: defaults?.keyPosition ?? identity.position,
+                in: root.reading
+            )
         )
-        return TLSReader(section: section).tls()
     }
 }
 
-/// The identities of a configuration, and which of them channels use.
+/// The identities of a configuration, and the names of those that channels use.
 ///
 /// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class IdentityDirectory {
     /// An identity as it was read.
     struct Entry {
         let identity: IdentityConfiguration
-        /// Whether it says where its credential goes.
+        /// Whether it states the place of its credential.
         let hasPlace: Bool
-        /// Where it is written.
+        /// The place of its key.
         let place: Place
     }
 

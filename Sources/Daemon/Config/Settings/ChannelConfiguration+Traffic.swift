@@ -47,3 +47,10 @@ extension ChannelConfiguration {
         package var wait: Duration
     }
 }
+
+/// A part of an upstream's responses that is mapped to the names that the client used.
+package enum RewrittenPart: String, Sendable, CaseIterable {
+    /// `Location`, `Content-Location`, `Link` and `Refresh`.
+    case links
+    case cookies
+}

@@ -21,23 +21,6 @@ package struct HeaderRules: Sendable, Hashable {
     }
 }
 
-/// The name of a header field with a secret value, and the reference to that value.
-package struct HeaderSecret: Sendable, Hashable {
-    package var name: String
-    package var value: SecretReference
-}
-
-/// The name and value of one header field.
-package struct HeaderField: Sendable, Hashable {
-    package var name: String
-    package var value: String
-
-    package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
-}
-
 /// The names of the fields that a channel edits: `netproxy why` explains them, and no app may imitate
 /// them.
 package struct EditedFields {

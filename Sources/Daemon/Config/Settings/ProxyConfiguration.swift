@@ -69,17 +69,12 @@ package struct ProxyConfiguration: Sendable, Equatable {
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
-        /// The lowest rate of a request's content, per second; nil means no limit.
-        package var bodyRate: ByteCount?
-        /// What a connection in HTTP/2 may ask for; nil where apps speak HTTP/1 only.
+        /// The limits of a connection in HTTP/2; nil if clients speak HTTP/1 only.
         package var http2: HTTP2?
 
         /// The limits of a connection in HTTP/2.
         package struct HTTP2: Sendable, Hashable {
             package var streams: Int
-            package var window: ByteCount
-            package var continuations: Int
-            package var idleFrames: Int
         }
     }
 

@@ -18,6 +18,19 @@ package enum DurationText {
         return length > longest ? "at most a year (8760h)" : nil
     }
 
+    /// The duration in the largest unit that divides it evenly, as a configuration states it.
+    static func text(of duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        guard attoseconds == 0 else {
+            return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000)ms"
+        }
+        for (unit, length) in [("h", Int64(3600)), ("m", 60)]
+        where seconds >= length && seconds % length == 0 {
+            return "\(seconds / length)\(unit)"
+        }
+        return "\(seconds)s"
+    }
+
     private static let longest = Duration.seconds(365 * 86_400)
 
     private static func length(of text: String) -> Duration? {

@@ -7,7 +7,13 @@ struct BodyPace {
     /// How long netproxy waits for the app before the rate counts: 5 s, like Kestrel.
     static let grace = Duration.seconds(5)
 
-    /// Content bytes in a second of waiting; `nil` where any pace will do.
+    /// The slowest pace of a client, like Kestrel's.
+    ///
+    /// Apache's mod_reqtimeout demands 500 bytes a second. An
+    /// honest client on the worst of links is faster, and a connection held open with less is an attack.
+    static let slowest = 240
+
+    /// Content bytes in a second of waiting; `nil` accepts any pace.
     private let rate: Int?
     private var waited: UInt64 = 0
 

@@ -484,11 +484,8 @@ package protocol StreamSession: AnyObject {
 extension DownstreamConnection.Bounds {
     /// The error for content that arrives too slowly.
     var slowBody: NetworkError {
-        let rate = bodyRate.map { " (\($0)B a second)" } ?? ""
-        return NetworkError.timeout(
-            .requestBodyRate,
-            after: TimeSetting("limits.body_rate\(rate)", nil)
-        )
+        let pace = "the content of the request came slower than \(bodyRate ?? 0)B a second"
+        return NetworkError.timeout(.requestBodyRate, after: TimeSetting(pace, nil))
     }
 }
 

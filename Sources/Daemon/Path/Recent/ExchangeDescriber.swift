@@ -100,14 +100,14 @@ struct ExchangeDescriber {
         else { return nil }
         guard let kind = plain("auth.kind") else {
             return attempts == 0
-                ? "none was sent; the channel uses \(authentication.source)"
+                ? "none was sent; the channel uses \(authentication.label)"
                 : "the app's own was kept (on_client_credential: keep)"
         }
         var text = kind
         if let generation = plain("auth.generation") { text += " token, generation \(generation)" }
         if let age = plain("auth.age_s") { text += ", \(age) s old" }
         if let identity { text += ", identity \(identity)" }
-        text += ", from \(authentication.source)"
+        text += ", from \(authentication.label)"
         switch configuration?.placement {
         case .query(let name, _): text += ", in the query as \(name)"
         case .path: text += ", in the path"
@@ -278,39 +278,5 @@ extension ExchangeDescriber {
             )
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
-    }
-}
-
-extension Authentication {
-    /// Where the credential comes from, without the credential.
-    fileprivate var source: String {
-        switch self {
-        case .none: "nothing"
-        case .oauth(let settings):
-            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\($0.origin)" } ?? "the issuer")"
-        case .bearer(let reference): "auth.bearer (\(reference))"
-        case .basic(_, let reference): "auth.basic (\(reference))"
-        case .header(let name, let reference): "auth.header \(name) (\(reference))"
-        case .exec(let command): "auth.exec (\(command.first ?? ""))"
-        case .aws(let settings): "auth.aws (\(settings.origin))"
-        case .hmac(let settings): "auth.hmac (signed with \(settings.key))"
-        case .jwt(let settings): "auth.jwt (signed with \(settings.key))"
-        }
-    }
-}
-
-extension AWSSettings {
-    /// Where the credentials come from, without them.
-    fileprivate var origin: String {
-        let base: String? =
-            switch source {
-            case .keys(let keys): "keys, \(keys.secretAccessKey)"
-            case .exec(let command): "exec \(command.first ?? "")"
-            case .container: "source container"
-            case .instance: "source instance"
-            case nil: nil
-            }
-        guard let role else { return base ?? "nothing" }
-        return "role \(role.arn) with \(base ?? "web_identity_token")"
     }
 }

@@ -82,7 +82,7 @@ package actor Daemon {
         serving.workers = await WorkerPool(
             on: serving.loops,
             sharing: shared,
-            limits: Worker.Limits(configuration),
+            limits: Worker.Limits(configuration, bodyRate: setup.bodyRate),
             requests: UpstreamRequest(
                 pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
             ),

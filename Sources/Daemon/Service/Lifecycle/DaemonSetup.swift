@@ -14,6 +14,8 @@ package struct DaemonSetup: Sendable {
     package var console = ConsoleStyle.off
     /// Where clients may lead that name the host themselves.
     package var destinations = DestinationPolicy.world
+    /// The slowest pace of a request's content, in bytes a second; tests on busy machines accept any.
+    package var bodyRate: Int? = BodyPace.slowest
     /// Makes the event loop with an index; tests keep the loops to move their clocks.
     package var makeLoop: @Sendable (_ index: Int) throws -> EventLoop = {
         try EventLoop(index: $0)

@@ -154,7 +154,7 @@ struct Reload {
         serving.listeners.reassign(plan.moving)
         await serving.workers.install(
             serving.tablePlan(assembly),
-            limits: Worker.Limits(next),
+            limits: Worker.Limits(next, bodyRate: serving.setup.bodyRate),
             moving: plan.moving
         )
         installed.remarks += await serveOrTell(opened)

@@ -68,7 +68,7 @@ final class Worker {
         /// Whether the loop may poll before it sleeps.
         let mayPoll: Bool
 
-        init(_ configuration: ProxyConfiguration) {
+        init(_ configuration: ProxyConfiguration, bodyRate: Int?) {
             let limits = configuration.limits
             var wire = HTTP1Limits()
             wire.sectionSize = limits.headerSize.bytes
@@ -77,7 +77,7 @@ final class Worker {
             bounds = DownstreamConnection.Bounds(
                 limits: wire,
                 headTimeout: limits.headTimeout,
-                bodyRate: limits.bodyRate?.bytes,
+                bodyRate: bodyRate,
                 parkDelay: Worker.parkDelay,
                 http2: limits.http2.map(HTTP2Limits.init)
             )
@@ -295,12 +295,9 @@ private struct RetiredChannel {
 }
 
 extension HTTP2Limits {
-    /// What the configuration says.
+    /// The configured limits; the others are those of every connection.
     fileprivate init(_ configured: ProxyConfiguration.Limits.HTTP2) {
         self.init()
         streams = configured.streams
-        window = configured.window.bytes
-        continuations = configured.continuations
-        idleFrames = configured.idleFrames
     }
 }

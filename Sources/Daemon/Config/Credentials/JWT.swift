@@ -1,0 +1,111 @@
+struct JWTKeys: SectionKeys {
+    static let table = KeyTable(Self())
+    static let example: String? = #"{ key: "file:/path", claims: { iss: app } }"#
+
+    let key = Key("key", .unmentionedSecret)
+    let algorithm = Key("algorithm", .choice(SignatureAlgorithm.self))
+    let id = Key("id", .text)
+    let type = Key("type", .tokenType, default: "JWT")
+    let claims = Key("claims", .entries("a map, such as { iss: app }", of: .value), default: [:])
+    let lifetime = Key(
+        "lifetime",
+        .duration(in: .seconds(60) ... .seconds(86_400)),
+        default: "20m"
+    )
+}
+
+extension Form<String?> {
+    /// The `typ` of a token's header, or `off`.
+    fileprivate static var tokenType: Form {
+        let form = Form.off(or: .text)
+        // Any text; a schema lists no words.
+        return Form(.text, form.read)
+    }
+}
+
+/// A token that netproxy signs.
+struct JWTKind: CredentialKind {
+    static let key = Key("jwt", JWTKeys.self)
+
+    var key: any DeclaredKey { Self.key }
+
+    func read(_ section: Section<CredentialKeys>) -> JWTSettings? {
+        let section = section[Self.key]
+        let (key, algorithm) = (section[\.key], section[\.algorithm])
+        if let key { section.key.mention(.jwtKey(key, algorithm)) }
+        section.key.requireWritten()
+        let entries = section[\.claims]
+        let claims = ClaimReader(reading: section.reading)
+        let settings = JWTSettings(
+            key: key ?? .literal(""),
+            algorithm: algorithm,
+            id: section[\.id],
+            type: section[\.type],
+            claims: claims.claims(entries),
+            stamps: claims.stamps(entries),
+            lifetime: section[\.lifetime]
+        )
+        return key == nil ? nil : settings
+    }
+
+    func authentication(_ settings: JWTSettings) -> Authentication { .jwt(settings) }
+
+    func settings(of authentication: Authentication) -> JWTSettings? {
+        if case .jwt(let settings) = authentication { settings } else { nil }
+    }
+
+    func label(_ settings: JWTSettings) -> String { "auth.jwt (signed with \(settings.key))" }
+
+    func secrets(_: JWTSettings) -> [SecretReference] { [] }
+
+    func documents(_ settings: JWTSettings) -> [SecretReference] { [settings.key] }
+}
+
+/// Reads the claims of a token.
+private struct ClaimReader {
+    let reading: Reading
+
+    /// The claims except those that netproxy sets.
+    func claims(_ entries: [ConfigNode.Entry]) -> [JWTSettings.Claim] {
+        entries.filter { JWTSettings.Stamp(rawValue: $0.key) == nil }.compactMap(claim)
+    }
+
+    /// The times and the id of a token, whose values netproxy sets.
+    func stamps(_ entries: [ConfigNode.Entry]) -> Set<JWTSettings.Stamp> {
+        var stamps = JWTSettings.Stamp.usual
+        for entry in entries {
+            guard let stamp = JWTSettings.Stamp(rawValue: entry.key) else { continue }
+            switch entry.value.text {
+            case "on", "true": stamps.insert(stamp)
+            case "off", "false": stamps.remove(stamp)
+            default:
+                reading.report(
+                    "expected on or off, because netproxy sets \(stamp.rawValue) itself, found "
+                        + entry.value.found,
+                    at: entry.value
+                )
+            }
+        }
+        return stamps
+    }
+
+    private func claim(_ entry: ConfigNode.Entry) -> JWTSettings.Claim? {
+        guard TextRules.isPlain(entry.key) else {
+            reading.report("expected the name of a claim", at: entry.place)
+            return nil
+        }
+        return value(entry.value).map { JWTSettings.Claim(name: entry.key, value: $0) }
+    }
+
+    private func value(_ node: ConfigNode) -> JWTSettings.Claim.Value? {
+        switch node.content {
+        case .scalar("true"): .flag(true)
+        case .scalar("false"): .flag(false)
+        case .scalar(let text): .text(text)
+        case .list(let items):
+            .list(items.compactMap { reading.value($0, expected: "a text") { $0 } })
+        case .map(let entries): .map(entries.filter { !$0.value.isNull }.compactMap(claim))
+        case .null: nil
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import NetproxyHTTPMessage
+
+extension Section<OAuthKeys> {
+    /// Whether the server is found by the upstream.
+    var isDiscovered: Bool { self.discover.text == "true" }
+}
+
+/// Reads how a channel finds its authorization server by the URL of its upstream, and checks that nothing
+/// contradicts that.
+struct DiscoveryReader {
+    let section: Section<OAuthKeys>
+
+    /// The settings that are known beforehand; nil without `discover: true`.
+    func discovery() -> OAuthSettings.Discovery? {
+        guard section[\.discover] else {
+            section.clientMetadataURL.refuse("used only with discover: true")
+            return nil
+        }
+        let found = [
+            section.issuer, section.tokenURL, section.authorizationURL, section.deviceURL,
+            section.revocationURL, section.pushedURL, section.resource,
+        ]
+        for slot in found { slot.refuse("discover finds it; remove this, or discover") }
+        section.refreshToken.refuse("discover needs a sign-in, which brings one")
+        if !section.clientID.isWritten {
+            let client = [section.clientSecret, section.clientAuthentication, section.clientKey]
+            for slot in client {
+                slot.refuse("needs client_id; without one, netproxy registers a client")
+            }
+        }
+        return OAuthSettings.Discovery(clientMetadataURL: clientMetadataURL())
+    }
+
+    /// Checks that a user can sign in with a grant.
+    func check(_ grant: OAuthSettings.Grant) {
+        guard ![.authorizationCode, .deviceCode].contains(grant) else { return }
+        (section.grant.isWritten ? section.grant : section.grantType).report(
+            "discover signs a user in: expected authorization_code or device_code"
+        )
+    }
+
+    /// The URL is the client id, so its text is kept as it is.
+    private func clientMetadataURL() -> String? {
+        guard let url = section[\.clientMetadataURL] else { return nil }
+        let slot = section.clientMetadataURL
+        guard url.origin.scheme == .https, url.target != "/", !url.target.contains("?") else {
+            slot.report("expected an https URL with a path and without a query")
+            return nil
+        }
+        if section.clientID.isWritten { slot.report("client_id is set; remove one of them") }
+        return slot.text
+    }
+}

@@ -1,0 +1,58 @@
+import NetproxyHTTPMessage
+
+/// Reads the place of a credential in a request: `in`, `name` and `prefix`.
+struct PlacementReader {
+    let section: Section<CredentialKeys>
+
+    var location: CredentialPlacement.Location { section[\.location] }
+
+    /// The place, for kinds that can go anywhere.
+    func placement() -> CredentialPlacement? {
+        switch location {
+        case .header: return field()
+        case .query:
+            section.name.requireWritten("required with in: query, such as name: key")
+            return section[\.name].map { .query(name: $0, prefix: section[\.prefix] ?? "") }
+        case .path:
+            section.name.refuse(
+                "a place in the path has no name; it is where the upstream's URL says "
+                    + CredentialPlacement.marker
+            )
+            return .path(prefix: section[\.prefix] ?? "")
+        }
+    }
+
+    /// The resource to check for a secret that is sent in a field after `usual`, unless the section states
+    /// another prefix.
+    func mention(_ secret: SecretReference, after usual: String) -> Mention.Resource {
+        guard location == .header else { return .secret(secret) }
+        return .fieldValue(secret, after: section.prefix.text ?? usual)
+    }
+
+    private func field() -> CredentialPlacement? {
+        let name =
+            section.name.isWritten ? Form<String>.ownFieldName.read(section.name) : "Authorization"
+        let prefix = section[\.prefix]
+        guard let name else { return nil }
+        if HTTPFieldName(name) == .cookie, prefix.map(Self.isCookieName) != true {
+            let slot = section.prefix.isWritten ? section.prefix : section.name
+            slot.report("a cookie needs its name in front, such as prefix: 'session='")
+        }
+        return .header(name: name, prefix: prefix)
+    }
+
+    private static func isCookieName(_ prefix: String) -> Bool {
+        guard let equals = prefix.firstIndex(of: "=") else { return false }
+        return Grammar.isToken(String(prefix[..<equals]))
+    }
+}
+
+extension Form<String> {
+    /// The text in front of the secret; blanks at its end count, and `off` is no text.
+    static var prefix: Form {
+        .quiet("a text without control characters or leading spaces", as: .opaque) { text in
+            if text == "off" { return "" }
+            return Grammar.isFieldValue("\(text)x") ? text : nil
+        }
+    }
+}

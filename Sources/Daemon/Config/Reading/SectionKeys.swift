@@ -1,0 +1,51 @@
+/// The keys of one map of the configuration: each stored property is a ``Key``, or a group of keys that several
+/// maps share.
+protocol SectionKeys: Sendable {
+    /// The declared keys: `KeyTable(Self())`.
+    static var table: KeyTable<Self> { get }
+    /// A value of the map, for the error about something else in its place.
+    static var example: String? { get }
+    /// The error about a key that is unknown here for a special reason.
+    static func objection(to key: String) -> String?
+}
+
+extension SectionKeys {
+    static var example: String? { nil }
+    static func objection(to key: String) -> String? { nil }
+
+    static var declared: [any DeclaredKey] { table.declared }
+
+    /// The shape of a declared key's value.
+    static func shape(of key: String) -> Shape? {
+        table.declared.first { $0.name == key }?.shape
+    }
+}
+
+/// The declared keys of a map, in the order of their declarations.
+struct KeyTable<Keys: SectionKeys>: Sendable {
+    let keys: Keys
+    let declared: [any DeclaredKey]
+    let names: [String]
+
+    /// Collects the keys that are stored properties, and `more` from a registry.
+    init(_ keys: Keys, and more: [any DeclaredKey] = []) {
+        self.keys = keys
+        // Nobody can forget to list a key: the properties are the list.
+        let own = Mirror(reflecting: keys).children.flatMap { child -> [any DeclaredKey] in
+            switch child.value {
+            case let key as any DeclaredKey: [key]
+            case let group as any SectionKeys: type(of: group).declared
+            default: []
+            }
+        }
+        declared = more + own
+        names = declared.map(\.name)
+    }
+}
+
+/// The declaration of a key, without the type of its value.
+protocol DeclaredKey: Sendable {
+    var name: String { get }
+    var shape: Shape { get }
+    var preset: Preset? { get }
+}

@@ -1,0 +1,36 @@
+/// The keys of a channel's `auth`.
+struct AuthenticationKeys: SectionKeys {
+    static let table = KeyTable(Self(), and: CredentialKinds.keys)
+    static let example: String? = #"{ bearer: "file:/path" }"#
+
+    let credential = CredentialKeys()
+    let identity = Key("identity", .unread(.list(.text)))
+    let narrowing = NarrowingKeys()
+    let onClientCredential = Key(
+        "on_client_credential",
+        .choice(ChannelConfiguration.OnClientCredential.self),
+        default: "replace"
+    )
+
+    static func objection(to key: String) -> String? {
+        switch key {
+        case "users": "users belongs into an identity; here it is access.users"
+        case "tls": "tls belongs beside auth, not into it"
+        default: nil
+        }
+    }
+}
+
+/// The value of `auth`: a map, or the names of identities.
+enum AuthValue {
+    case section(Section<AuthenticationKeys>)
+    case identities
+}
+
+extension Form<AuthValue> {
+    static var authentication: Form {
+        Form(.either([.map(AuthenticationKeys.self), .list(.text)])) { slot in
+            slot.isOff || slot.node?.items != nil ? .identities : .section(Section(slot))
+        }
+    }
+}
