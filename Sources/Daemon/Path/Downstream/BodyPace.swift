@@ -3,7 +3,7 @@ import NetproxyEventIO
 /// The slowest pace at which an app may send the content of a request.
 ///
 /// Only the time spent waiting for the app counts: a slow upstream is not the app's fault.
-struct BodyPace {
+package struct BodyPace {
     /// How long netproxy waits for the app before the rate counts: 5 s, like Kestrel.
     static let grace = Duration.seconds(5)
 
@@ -11,7 +11,7 @@ struct BodyPace {
     ///
     /// Apache's mod_reqtimeout demands 500 bytes a second. An
     /// honest client on the worst of links is faster, and a connection held open with less is an attack.
-    static let slowest = 240
+    package static let slowest = 240
 
     /// Content bytes in a second of waiting; `nil` accepts any pace.
     private let rate: Int?

@@ -3,6 +3,7 @@ import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyRequestLog
+import NetproxySystem
 import NetworkCore
 import OAuth
 

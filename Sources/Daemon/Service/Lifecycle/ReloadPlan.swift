@@ -1,5 +1,6 @@
 import NetproxyChannels
 import NetproxyConfig
+import NetproxySystem
 import NetworkCore
 
 /// The changes that a reload would make.
