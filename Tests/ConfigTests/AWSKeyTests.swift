@@ -130,7 +130,10 @@ import Testing
             "upstream: ['https://a.example', 'https://b.example']",
             "channels.a.upstream: a signature names the host"
         ),
-        ("retry: { unauthorized: { status: [409] } }", "unauthorized.status: with auth.aws"),
+        (
+            "retry: { unauthorized: { status: [409] } }",
+            "unauthorized.status: auth.aws knows the refusals"
+        ),
     ])
     func `the rest of the channel must allow a signature`(key: String, expected: String) {
         let upstream = key.hasPrefix("upstream") ? "" : "upstream: https://a.example, "

@@ -30,6 +30,12 @@ import Testing
         #expect(shown)
     }
 
+    @Test func `a map declares each key once`() {
+        let paths = ConfigurationSchema.keys.map(\.path)
+        #expect(paths.count > 220)
+        #expect(Set(paths).count == paths.count)
+    }
+
     @Test(arguments: ConfigurationSchema.keys.filter { $0.preset != nil })
     func `the example shows the declared default`(key: ConfigurationSchema.DeclaredKey) throws {
         let preset = try #require(key.preset)

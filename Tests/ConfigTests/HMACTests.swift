@@ -62,7 +62,7 @@ import Testing
         ("key: 'env:K', message: x, fields: { Host: a }", "hmac.fields.Host: "),
         (
             "key: 'env:K', message: '{timestamp}'",
-            "hmac.fields: the message has {timestamp}, which the API has to be told"
+            "hmac.fields: the message has {timestamp}, which the API needs to verify the signature"
         ),
     ])
     func `a wrong value says what was expected`(hmac: String, expected: String) {

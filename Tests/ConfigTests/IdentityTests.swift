@@ -29,7 +29,7 @@ import Testing
         #expect(channels[0].placement == .header(name: "Authorization", prefix: nil))
     }
 
-    @Test func `a channel may ask for less`() throws {
+    @Test func `a channel narrows the tokens of its identity`() throws {
         let auth = "{ identity: google, scopes: [mail], audience: b, resource: ['urn:c'] }"
         let credentials = try load(text(auth)).channels.flatMap(\.credentials)
         #expect(credentials.map(\.isNarrowed) == [true, false])
@@ -79,7 +79,7 @@ import Testing
         (
             "{ identity: google, scopes: [files] }",
             "5:75: channels.one.auth.scopes: the scope files is not among those of identity google, "
-                + "and a channel may ask for less only; add it to identities.google.oauth.scopes"
+                + "and a channel can only narrow them; add it to identities.google.oauth.scopes"
         ),
         (
             "{ identity: google, bearer: env:A }",
@@ -147,7 +147,7 @@ import Testing
             )
         }
         #expect(found("{ identity: b, in: query, name: k }") == [])
-        #expect(found("{ identity: a, in: query, name: k }")[0].contains("says where its"))
+        #expect(found("{ identity: a, in: query, name: k }")[0].contains("states the place"))
         #expect(found("[b, a]")[0].contains("put their credentials into one place"))
         #expect(found("{ identity: c, in: query, name: k }")[0].contains("does not go with header"))
     }

@@ -21,7 +21,7 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// Why the bytes of a file may be only its beginning; `nil` if they are whole.
+    /// The error of a file that may be only its beginning; `nil` if it is whole.
     ///
     /// A prefix of a YAML file is often valid, without the `access` of its last channel: a file that is
     /// being written in place, or was cut off by a full disk, must not be put in force. What ends with a

@@ -37,6 +37,31 @@ enum HeaderFields {
         return false
     }
 
+    /// Whether an entry of a map names a field that a rule may name, once; reports any other.
+    static func accepts(
+        _ entry: ConfigNode.Entry,
+        among names: inout Set<String>,
+        in slot: Slot
+    ) -> Bool {
+        guard Grammar.isToken(entry.key) else {
+            let parent = slot.node?.path ?? slot.path
+            let key = "\(parent).\(ConfigNode.keyName(entry.key))"
+            slot.reading.report(
+                "not a header name",
+                at: Place(position: entry.keyPosition, key: key)
+            )
+            return false
+        }
+        guard allows(entry.key, at: entry.place, in: slot.reading) else {
+            return false
+        }
+        guard names.insert(entry.key.lowercased()).inserted else {
+            slot.reading.report("duplicate header, names are not case-sensitive", at: entry.place)
+            return false
+        }
+        return true
+    }
+
     /// Reads the value of a field.
     static func field(_ name: String, _ value: Slot) -> HeaderField? {
         Form<String>.fieldValue.read(value).map { HeaderField(name: name, value: $0) }
@@ -53,34 +78,10 @@ extension Form {
         return Form(form.shape) { slot in
             var names: Set<String> = []
             return (form.read(slot) ?? []).compactMap { entry in
-                guard isUsable(entry, among: &names, in: slot) else { return nil }
+                guard HeaderFields.accepts(entry, among: &names, in: slot) else { return nil }
                 return read(entry.key, slot.with(entry.value))
             }
         }
-    }
-
-    private static func isUsable(
-        _ entry: ConfigNode.Entry,
-        among names: inout Set<String>,
-        in slot: Slot
-    ) -> Bool {
-        guard Grammar.isToken(entry.key) else {
-            let parent = slot.node?.path ?? slot.path
-            let key = "\(parent).\(ConfigNode.keyName(entry.key))"
-            slot.reading.report(
-                "not a header name",
-                at: Place(position: entry.keyPosition, key: key)
-            )
-            return false
-        }
-        guard HeaderFields.allows(entry.key, at: entry.place, in: slot.reading) else {
-            return false
-        }
-        guard names.insert(entry.key.lowercased()).inserted else {
-            slot.reading.report("duplicate header, names are not case-sensitive", at: entry.place)
-            return false
-        }
-        return true
     }
 }
 

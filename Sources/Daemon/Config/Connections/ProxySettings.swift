@@ -14,7 +14,7 @@ package struct ProxySettings: Sendable, Hashable {
 }
 
 extension Origin {
-    /// Why a credential would be exposed on the way there, and the fix.
+    /// The exposure of a credential on the way there, and the fix.
     ///
     /// Nil if it would not: over TLS, or if the connection does not leave this machine.
     func exposure(over proxy: ProxySettings?) -> String? {

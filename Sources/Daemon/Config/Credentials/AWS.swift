@@ -61,13 +61,7 @@ extension Form<AWSSettings.AccessKeyID> {
         let form = quiet(
             "a key id of letters and digits, or a SECRET such as file:/path",
             as: .opaque
-        ) { text in
-            if let reference = SecretReference(text: text) { return .secret(reference) }
-            let isID =
-                (1...128).contains(text.utf8.count)
-                && text.utf8.allSatisfy { Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "_") }
-            return isID ? .text(text) : nil
-        }
+        ) { AWSSettings.AccessKeyID(text: $0) }
         return Form(form.shape) { slot in
             let id = form.read(slot)
             if let reference = id?.reference { slot.mention(.secret(reference)) }
@@ -204,7 +198,7 @@ struct AWSKind: CredentialKind {
         }
         if use.refusals == .byStatus {
             use.refusalStatus.report(
-                "with auth.aws, which knows the refusals of AWS, further ones need a body to be told by"
+                "auth.aws knows the refusals of AWS; a further status needs a body that identifies the refusal"
             )
         }
     }

@@ -2,7 +2,7 @@ package import NetproxyHTTPMessage
 
 /// Credentials of AWS, with which each request is signed (Signature Version 4).
 package struct AWSSettings: Sendable, Hashable {
-    /// Where the credentials come from; `nil` where a web identity takes a role.
+    /// The source of the credentials; `nil` if a web identity takes a role.
     package var source: Source?
     /// The role that they take.
     package var role: Role?
@@ -11,7 +11,7 @@ package struct AWSSettings: Sendable, Hashable {
     /// The signing name of the service; `nil`: the one in the upstream's host.
     package var service: String?
 
-    /// Where credentials come from.
+    /// A source of credentials.
     package enum Source: Sendable, Hashable {
         /// Keys that are configured.
         case keys(Keys)
@@ -40,6 +40,18 @@ package struct AWSSettings: Sendable, Hashable {
         case text(String)
         case secret(SecretReference)
 
+        init?(text: String) {
+            if let reference = SecretReference(text: text) {
+                self = .secret(reference)
+            } else if (1...128).contains(text.utf8.count),
+                text.utf8.allSatisfy({ Grammar.isAlphanumeric($0) || $0 == UInt8(ascii: "_") })
+            {
+                self = .text(text)
+            } else {
+                return nil
+            }
+        }
+
         /// The secret that it is read from, if it is one.
         package var reference: SecretReference? {
             if case .secret(let reference) = self { reference } else { nil }
@@ -52,7 +64,7 @@ package struct AWSSettings: Sendable, Hashable {
         /// The session's name; `nil`: made of the channel's.
         package var sessionName: String?
         package var externalID: String?
-        /// How long its credentials are valid; `nil`: as long as the service's default.
+        /// The lifetime of its credentials; `nil`: the service's default.
         package var duration: Duration?
         /// The token of an identity provider, in place of credentials.
         package var webIdentityToken: SecretReference?

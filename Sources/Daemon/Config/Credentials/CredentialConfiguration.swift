@@ -2,7 +2,7 @@
 ///
 /// Channels whose credentials are equal get the same tokens, by the same requests.
 package struct CredentialConfiguration: Sendable, Hashable {
-    /// Whose it is.
+    /// The owner of a credential.
     package enum Owner: Sendable, Hashable, CustomStringConvertible {
         case channel(String)
         case identity(String)
@@ -30,7 +30,7 @@ package struct CredentialConfiguration: Sendable, Hashable {
             }
         }
 
-        /// Where it is in the configuration.
+        /// The key path of the credential in the configuration.
         package var keyPath: String {
             switch self {
             case .channel(let name): "channels.\(name).auth"
@@ -40,13 +40,13 @@ package struct CredentialConfiguration: Sendable, Hashable {
     }
 
     package var owner: Owner
-    /// What a channel asks for less is in here already.
+    /// The settings, narrowed to the part that the channel asks for.
     package var authentication: Authentication
-    /// Whether the channel asks for less than the identity has, so that each refresh says for what.
+    /// Whether the channel narrows the credential of its identity, so that each refresh names the scopes.
     package var isNarrowed = false
     /// Whether secrets may go to an authorization server in the clear.
     package var allowInsecure: Bool
-    /// How authorization servers are trusted, and which certificate they are shown.
+    /// The trust in authorization servers, and the client certificate for them.
     package var tls: UpstreamTLS
     /// The users whose requests get it, and no others; empty means all users.
     package var users: [UInt32] = []
@@ -65,7 +65,7 @@ package struct CredentialConfiguration: Sendable, Hashable {
         if case .aws(let settings) = authentication { settings } else { nil }
     }
 
-    /// How its tokens are obtained, if it has any.
+    /// The settings of its tokens, if it has any.
     package var oauth: OAuthSettings? {
         if case .oauth(let settings) = authentication { settings } else { nil }
     }
@@ -73,9 +73,9 @@ package struct CredentialConfiguration: Sendable, Hashable {
 
 /// A credential that several channels share, as its own section says.
 package struct IdentityConfiguration: Sendable, Hashable {
-    /// What channels get that ask for no less.
+    /// The credential of channels that do not narrow it.
     package var credential: CredentialConfiguration
-    /// Where it goes, if the identity says so.
+    /// Its place in requests, if the identity states one.
     package var placement: CredentialPlacement?
 
     package var name: String { credential.name }

@@ -46,7 +46,7 @@ struct HMACKind: CredentialKind {
     private func checkIsSent(_ word: SignedText.Word, in settings: HMACSettings, _ fields: Slot) {
         guard !settings.fields.contains(where: { $0.value.words.contains(word) }) else { return }
         fields.require(
-            "the message has {\(word.rawValue)}, which the API has to be told: "
+            "the message has {\(word.rawValue)}, which the API needs to verify the signature: "
                 + "add a field with it, such as X-\(word == .nonce ? "Nonce" : "Timestamp")"
         )
     }

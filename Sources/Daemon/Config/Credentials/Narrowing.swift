@@ -31,7 +31,7 @@ struct Narrowing {
         guard !written.isEmpty else { return credential }
         guard case .oauth(var settings) = credential.authentication else {
             return report(
-                "the identity \(credential.name) has no oauth, so it cannot ask for less",
+                "the identity \(credential.name) has no oauth section, so its tokens cannot be narrowed",
                 credential
             )
         }
@@ -66,8 +66,8 @@ struct Narrowing {
         let beyond = scopes.filter { !settings.scopes.contains($0) }
         if !settings.scopes.isEmpty, let first = beyond.first {
             section.scopes.report(
-                "the scope \(first) is not among those of identity \(identity), and a channel may ask "
-                    + "for less only; add it to identities.\(identity).oauth.scopes"
+                "the scope \(first) is not among those of identity \(identity), and a channel can "
+                    + "only narrow them; add it to identities.\(identity).oauth.scopes"
             )
         }
         return scopes

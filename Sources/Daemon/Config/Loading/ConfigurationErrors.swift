@@ -3,7 +3,7 @@ import NetproxyBytes
 /// All errors of a configuration, in the order of the file; never empty.
 package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConvertible {
     package let errors: [ConfigurationError]
-    /// What could be read despite the errors; nil if the file is not a YAML map.
+    /// The configuration without its invalid values; nil if the file is not a YAML map.
     package let draft: ProxyConfiguration?
 
     /// Sorts the errors by position and drops duplicates.

@@ -121,7 +121,7 @@ extension Form<Duration> {
         }
     }
 
-    /// A duration with a condition, which returns what is expected instead.
+    /// A duration with a condition, which returns the expectation that it does not meet.
     private static func bounded(_ condition: @escaping @Sendable (Duration) -> String?) -> Form {
         Form(.duration) { slot in
             guard let node = slot.node else { return nil }

@@ -15,14 +15,15 @@ enum Preset: Sendable {
     }
 
     /// The default as if it were written at a place.
-    func node(path: String, position: Position) -> ConfigNode {
-        func node(_ content: ConfigNode.Content) -> ConfigNode {
+    func node(path: @autoclosure () -> String, position: Position) -> ConfigNode {
+        func node(_ content: ConfigNode.Content, path: String = "") -> ConfigNode {
             ConfigNode(content: content, path: path, position: position, keyPosition: position)
         }
+        // Only the keys of a map need its path: a default has no errors.
         return switch self {
         case .scalar(let text): node(.scalar(text))
         case .list(let items): node(.list(items.map { node(.scalar($0)) }))
-        case .emptyMap: node(.map([]))
+        case .emptyMap: node(.map([]), path: path())
         }
     }
 }

@@ -3,12 +3,12 @@ extension WrittenValues {
     mutating func add(_ node: ConfigNode, at path: String, _ shape: Shape) {
         switch node.content {
         case .null: return
-        case .scalar(let text): set(path, to: shown(text), isPrivate: shape.isPrivate)
+        case .scalar(let text): set(path, to: shown(text), of: shape)
         case .list(let items):
             let texts = items.compactMap(\.text)
             if texts.count == items.count {
                 let text = "[\(texts.map(shown).joined(separator: ", "))]"
-                set(path, to: text, isPrivate: shape.isPrivate)
+                set(path, to: text, of: shape)
             } else {
                 for (index, item) in items.enumerated() {
                     add(item, at: "\(path)[\(index)]", shape.item)

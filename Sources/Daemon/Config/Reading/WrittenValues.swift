@@ -46,7 +46,7 @@ package struct WrittenValues: Sendable, Hashable {
     package var paths: [String] { values.keys.sorted() }
 
     /// Sets the value of a key path.
-    mutating func set(_ path: String, to text: String, isPrivate: Bool) {
-        values[path] = Value(text: text, isPrivate: isPrivate)
+    mutating func set(_ path: String, to text: String, of shape: Shape) {
+        values[path] = Value(text: text, isPrivate: shape.isPrivate)
     }
 }

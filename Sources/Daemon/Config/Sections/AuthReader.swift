@@ -80,8 +80,8 @@ struct AuthReader {
     private func ownPlacement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
         if let other = entries.first(where: \.hasPlace) {
             (credential.places.first(where: \.isWritten) ?? credential.location).report(
-                "the identity \(other.identity.name) says where its credential goes; say it there "
-                    + "or here"
+                "the identity \(other.identity.name) states the place of its credential; state it "
+                    + "there or here"
             )
         }
         let reader = CredentialSection(section: credential)

@@ -22,7 +22,7 @@ struct IdentityReader {
         let authentication = reader.authentication()
         let kinds = CredentialKinds.names
         if kinds.map(credential.slot).allSatisfy(\.isMissing) {
-            credential.slot("oauth").require("\(kinds.alternatives) is required")
+            credential.slot(OAuthKind.key.name).require("\(kinds.alternatives) is required")
         }
         let tls = tls(of: section)
         let kind = CredentialKinds.kind(of: authentication)

@@ -1,5 +1,3 @@
-import NetproxyHTTPMessage
-
 /// The requests that a channel handles; path and hosts have defaults with the channel's name.
 struct MatchKeys: SectionKeys {
     static let table = KeyTable(Self())
@@ -55,7 +53,16 @@ struct AccessKeys: SectionKeys {
         ),
         default: []
     )
-    let origins = Key("origins", .list(.webOrigin), default: [])
+    let origins = Key(
+        "origins",
+        .list(
+            .scalar(
+                "an origin such as https://app.example.com, or none",
+                parse: { HostText.webOrigin($0) }
+            )
+        ),
+        default: []
+    )
     let users = Key("users", .list(.userID), default: [])
     let key = Key("key", .secret)
     let methods = Key("methods", .list(.method), default: [])
@@ -72,28 +79,5 @@ extension ChannelConfiguration.Access {
             methods: access[\.methods],
             paths: access[\.paths]
         )
-    }
-}
-
-extension Form<String> {
-    /// A serialized origin (RFC 6454 §6.2) in lower case and without a default port, as browsers send it.
-    ///
-    /// Browser extensions have other schemes than http and https.
-    fileprivate static var webOrigin: Form {
-        .scalar("an origin such as https://app.example.com, or none") { text in
-            // For requests that no page sends, such as those of a user who opens a URL in a browser.
-            if text == "none" { return text }
-            guard let separator = text.firstRange(of: "://"),
-                separator.lowerBound > text.startIndex,
-                text[..<separator.lowerBound].allSatisfy({
-                    $0.isASCII && ($0.isLetter || $0 == "-")
-                }),
-                let authority = HostText.authority(text[separator.upperBound...])
-            else { return nil }
-            let scheme = text[..<separator.lowerBound].lowercased()
-            let isOwnPort = authority.port == Origin.Scheme(rawValue: scheme)?.defaultPort
-            return isOwnPort
-                ? "\(scheme)://\(Authority.bracketed(authority.host))" : "\(scheme)://\(authority)"
-        }
     }
 }

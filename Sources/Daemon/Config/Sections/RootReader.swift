@@ -27,7 +27,7 @@ struct RootReader {
     }
 
     private func admin(state: String) -> [AdminAddress] {
-        guard !root.admin.isWritten else { return root[\.admin] }
+        if let admin = root[\.admin] { return admin }
         let path = "\(directories.runtime ?? state)/admin.sock"
         if path.utf8.count > ListenAddress.longestPath {
             root.admin.require(

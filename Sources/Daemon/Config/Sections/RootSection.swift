@@ -3,7 +3,8 @@ struct RootKeys: SectionKeys {
     static let table = KeyTable(Self())
 
     let listen = Key("listen", .list(.listenAddress), default: ["127.0.0.1:8080"])
-    let admin = Key("admin", .list(.adminAddress), default: [])
+    /// The default depends on the directories.
+    let admin = Key("admin", .list(.adminAddress))
     let state = Key("state", .either(.absolutePath, or: StateKeys.self))
     let workers = Key("workers", .workers, default: "auto")
     let drain = Key("drain", .duration(atLeast: .zero), default: "30s")

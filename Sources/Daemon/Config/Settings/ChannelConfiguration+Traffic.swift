@@ -1,9 +1,9 @@
 extension ChannelConfiguration {
-    /// When a request is retried.
+    /// The conditions of a retry.
     package struct Retry: Sendable, Hashable {
         /// Whether a refused token leads to one token refresh and one replay.
         package var unauthorized: Bool
-        /// Which answers besides a 401 mean that the token was refused.
+        /// The responses besides a 401 that refuse the token.
         package var refusals = Refusals()
         /// The largest request body kept in memory for a replay or a retry; zero keeps none.
         package var replayBody: ByteCount
@@ -16,10 +16,10 @@ extension ChannelConfiguration {
         /// Retries as a share of the channel's requests.
         package var budget: Percentage
 
-        /// Answers besides a 401 that mean that the token was refused.
+        /// Responses besides a 401 that refuse the token.
         package struct Refusals: Sendable, Hashable {
             package var status: [Int] = []
-            /// What their content must contain; nil means anything.
+            /// The text that their content must contain; nil means any content.
             package var body: String?
         }
 

@@ -5,7 +5,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
     /// At least one, unless there is a stub; the others are tried in order after the first.
     package var upstreams: [UpstreamURL]
-    /// Which versions of HTTP the upstreams are spoken to in.
+    /// The versions of HTTP for requests to the upstreams.
     package var versions: Versions
     package var host: SentHost
     package var match: Match
@@ -14,7 +14,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var trace: Trace
     /// The credentials in the order in which they are used; none without `auth`.
     package var credentials: [CredentialConfiguration]
-    /// Where the credential goes; nil without one.
+    /// The place of the credential in requests; nil without one.
     package var placement: CredentialPlacement?
     package var onClientCredential: OnClientCredential
     package var allowInsecure: Bool
@@ -24,7 +24,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var tls: UpstreamTLS
     package var access: Access
     package var rewrite: Set<RewrittenPart>
-    /// How many requests the channel takes; nil means any number.
+    /// The limit on requests; nil means any number.
     package var rate: RateSettings?
     /// The proxy through which the upstream is reached.
     package var proxy: ProxySettings?
@@ -38,7 +38,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
         package var name: String
         package var value: Value
 
-        /// What the program is told.
+        /// The value that the program gets.
         package enum Value: String, Sendable, CaseIterable {
             /// The URL that stands for the base of the upstream's.
             case url
@@ -53,7 +53,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
 
     /// Versions of HTTP.
     package enum Versions: String, Sendable, CaseIterable {
-        /// What the upstream chooses with TLS, HTTP/1.1 without.
+        /// The upstream's choice with TLS, HTTP/1.1 without.
         case auto
         case http1
         /// HTTP/2 and nothing else.
@@ -76,14 +76,14 @@ package struct ChannelConfiguration: Sendable, Equatable {
         }
     }
 
-    /// How the channel's exchanges appear in the log.
+    /// The labels and contents of the channel's log lines.
     package struct LogOptions: Sendable, Hashable {
         package var subsystem: String
         package var category: String
         package var query: Query
         package var headers: [String]
 
-        /// How much of a query is logged.
+        /// The logged part of a query.
         package enum Query: String, Sendable, CaseIterable {
             case keys
             case full
@@ -91,7 +91,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
         }
     }
 
-    /// What happens to a request without a trace (W3C Trace Context).
+    /// The treatment of a request without a trace (W3C Trace Context).
     package enum Trace: String, Sendable, CaseIterable {
         /// It stays without one.
         case pass
@@ -101,14 +101,14 @@ package struct ChannelConfiguration: Sendable, Equatable {
         case sampled
     }
 
-    /// What happens if the app's request already has something in the credential's place.
+    /// The treatment of a request that already has a value in the credential's place.
     package enum OnClientCredential: String, Sendable, CaseIterable {
         case replace
         case keep
         case reject
     }
 
-    /// Who may use the channel, and for which requests.
+    /// The clients that may use the channel, and the requests that they may send.
     package struct Access: Sendable, Hashable {
         /// Names, `*.suffix` or `*`, in addition to the names that are always allowed.
         package var hosts: [String]
@@ -129,7 +129,7 @@ extension ChannelConfiguration {
     /// The first credential; the others of a channel go into the same place.
     package var authentication: Authentication { credentials.first?.authentication ?? .none }
 
-    /// Which fields the channel edits, apart from its credential: every key that does so is listed here.
+    /// The fields that the channel edits, apart from its credential; each key that edits fields is listed here.
     package var editedFields: EditedFields {
         EditedFields(
             removed: headers.remove.compactMap(HTTPFieldName.init),

@@ -2,12 +2,12 @@ package import NetproxyHTTPMessage
 
 /// An etcd cluster that keeps the tokens of many machines.
 package struct EtcdSettings: Sendable, Equatable {
-    /// What all keys begin with, unless the configuration names something else.
+    /// The default of `prefix`.
     package static let defaultPrefix = "/netproxy/"
 
     /// The client URLs of the members.
     package var endpoints: [Origin]
-    /// What all keys begin with.
+    /// The beginning of all keys.
     package var prefix: String
     /// The absolute path of a PEM file with the roots to trust; nil: the system's.
     package var authorities: String?

@@ -4,7 +4,7 @@
 package struct ProxyConfiguration: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var allowRemote: Bool
-    /// Where the admin interface listens; nowhere with `admin: off`.
+    /// The addresses of the admin interface; none with `admin: off`.
     package var admin: [AdminAddress]
     /// The absolute path of the directory for tokens, and for files that stay on this machine.
     package var state: String
@@ -62,7 +62,7 @@ package struct ProxyConfiguration: Sendable, Equatable {
         case off
     }
 
-    /// Limits on what the process accepts from apps.
+    /// Limits on requests and connections from clients.
     package struct Limits: Sendable, Hashable {
         package var headerSize: ByteCount
         package var headerCount: Int
@@ -78,7 +78,7 @@ package struct ProxyConfiguration: Sendable, Equatable {
         }
     }
 
-    /// What happens to an absolute-form request that no channel matches.
+    /// The treatment of an absolute-form request that no channel matches.
     package enum Unmatched: String, Sendable, CaseIterable {
         case deny
         case forward

@@ -1,8 +1,8 @@
-/// How many requests a channel takes.
+/// The limits on the requests of a channel.
 package struct RateSettings: Sendable, Hashable {
-    /// Of all clients together; nil means any number.
+    /// The limit of all clients together; nil means any number.
     package var all: Allowance?
-    /// Of each key that `netproxy exec` lends; nil means any number.
+    /// The limit of each key that `netproxy exec` lends; nil means any number.
     package var eachKey: Allowance?
 
     package init(all: Allowance?, eachKey: Allowance? = nil) {
@@ -13,7 +13,7 @@ package struct RateSettings: Sendable, Hashable {
     package struct Allowance: Sendable, Hashable {
         package var requests: Int
         package var per: Duration
-        /// How many may come at once after a pause.
+        /// The largest number of requests at once after a pause.
         package var burst: Int
 
         package init(requests: Int, per: Duration, burst: Int) {

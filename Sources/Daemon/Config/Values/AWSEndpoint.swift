@@ -1,4 +1,4 @@
-/// What the host of an AWS endpoint says of the region and the service that requests are signed for.
+/// The region and the service in the host of an AWS endpoint, for which requests are signed.
 package struct AWSEndpoint: Sendable, Hashable {
     /// Such as `eu-central-1`; `nil` where the host does not say.
     package private(set) var region: String?

@@ -23,7 +23,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 
     static let form = "a size such as 64KiB"
 
-    /// What is expected instead of a number with another unit or none; nil for other texts.
+    /// The expected form instead of a number with another unit or none; nil for other texts.
     static func bound(of text: String) -> String? {
         text.first?.isNumber == true ? "\(form) (B, KiB, MiB or GiB)" : nil
     }

@@ -1,6 +1,6 @@
 import NetproxyHTTPMessage
 
-/// Where a channel's credential goes in a request, and what stands in front of it.
+/// The place of a channel's credential in a request, and the text in front of it.
 package enum CredentialPlacement: Sendable, Hashable {
     /// A header field; without a prefix, the scheme of the credential's kind stands in front.
     case header(name: String, prefix: String?)

@@ -9,7 +9,7 @@ package enum DurationText {
 
     static let form = "a duration such as 5s"
 
-    /// What is expected instead of a duration above the limit, or of a number with another unit or none;
+    /// The expected form instead of a duration above the limit, or of a number with another unit or none;
     /// nil for other texts.
     static func bound(of text: String) -> String? {
         guard let length = length(of: text) else {

@@ -26,4 +26,20 @@ enum HostText {
         guard let authority = Authority(String(text)) else { return nil }
         return authority.isIPLiteral || isName(authority.host) ? authority : nil
     }
+
+    /// A serialized origin (RFC 6454 §6.2) in lower case and without a default port, as browsers send it; or `none`.
+    ///
+    /// Browser extensions have other schemes than http and https.
+    static func webOrigin(_ text: String) -> String? {
+        // For requests that no page sends, such as those of a user who opens a URL in a browser.
+        if text == "none" { return text }
+        guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
+            text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),
+            let authority = authority(text[separator.upperBound...])
+        else { return nil }
+        let scheme = text[..<separator.lowerBound].lowercased()
+        let isOwnPort = authority.port == Origin.Scheme(rawValue: scheme)?.defaultPort
+        return isOwnPort
+            ? "\(scheme)://\(Authority.bracketed(authority.host))" : "\(scheme)://\(authority)"
+    }
 }

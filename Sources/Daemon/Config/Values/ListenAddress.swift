@@ -41,7 +41,7 @@ package enum ListenAddress: Sendable, Hashable {
     /// The longest path of a socket, in bytes: `sockaddr_un` also holds a terminating NUL.
     package static let longestPath = 107
 
-    /// What is expected instead of a path that is too long, of a port without a host, or of a port that
+    /// The expected form instead of a path that is too long, of a port without a host, or of a port that
     /// does not exist; nil for other texts.
     static func bound(of text: String) -> String? {
         let port = text.split(separator: ":", omittingEmptySubsequences: false).last ?? ""

@@ -36,7 +36,7 @@ enum TextRules {
         return !name.isEmpty && isVariableName(name) ? name : nil
     }
 
-    /// What to say of a variable in place of a value; `nil` for any other text.
+    /// The advice about a variable in place of a value; `nil` for any other text.
     static func variableAdvice(_ text: String) -> String? {
         variable(text) == nil
             ? nil : ": variables are not replaced; only a secret may be in one, as env:NAME"

@@ -6,7 +6,7 @@ struct URLText {
     let path: String
     let query: String?
 
-    /// Why a URL is not accepted.
+    /// The reason for which a URL is invalid.
     ///
     /// The messages never repeat the text: it may contain a password, which must not reach a terminal or
     /// a log.

@@ -19,7 +19,7 @@ package struct UpstreamTLS: Sendable, Hashable {
         case report
     }
 
-    /// What becomes of the system's roots.
+    /// The role of the system's roots.
     package enum SystemRoots: Sendable {
         /// They count besides the file's.
         case trusted

@@ -9,8 +9,8 @@ package struct BodyPace {
 
     /// The slowest pace of a client, like Kestrel's.
     ///
-    /// Apache's mod_reqtimeout demands 500 bytes a second. An
-    /// honest client on the worst of links is faster, and a connection held open with less is an attack.
+    /// Apache's mod_reqtimeout demands 500 bytes a second. An honest client on the worst of links is faster, and a
+    /// connection held open with less is an attack.
     package static let slowest = 240
 
     /// Content bytes in a second of waiting; `nil` accepts any pace.

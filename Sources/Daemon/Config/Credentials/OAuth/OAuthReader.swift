@@ -9,8 +9,7 @@ struct OAuthReader {
         let (grant, installations) = (grant(), InstallationReader(oauth: section))
         let (authentication, proxy) = (authentication(for: grant), section[\.proxy])
         let installation = installations.installation(for: grant)
-        let grants = GrantReader(oauth: section)
-        let discovery = DiscoveryReader(section: section)
+        let (grants, discovery) = (GrantReader(oauth: section), DiscoveryReader(section: section))
         let parameters = ParameterReader(reading: section.reading, grant: grant)
         let settings = OAuthSettings(
             grant: grant,

@@ -1,4 +1,4 @@
-/// How a channel gets its OAuth 2.0 tokens.
+/// The settings of a channel's OAuth 2.0 tokens.
 package struct OAuthSettings: Sendable, Hashable {
     package var grant: Grant
     /// Whether and how the server is found by the upstream's URL (RFC 9728).
@@ -41,22 +41,22 @@ package struct OAuthSettings: Sendable, Hashable {
     package var tokenFields: [TokenField]
     /// The grant that an `extension` grant presents.
     package var grantExtension: GrantExtension?
-    /// What a github_app grant is for.
+    /// The installation of a github_app grant.
     package var installation: Installation?
-    /// Which token of an answer requests carry.
+    /// The token of a response that requests carry.
     package var use: TokenUse
-    /// How long before its expiry a token is refreshed; the engine limits it to a share of the lifetime.
+    /// The time from a refresh to the expiry; the engine limits it to a share of the lifetime.
     package var refreshBefore: Duration
     /// The proxy through which the authorization server is reached.
     package var proxy: ProxySettings?
 
-    /// How the authorization server of an upstream is found, at a sign-in.
+    /// The discovery of the authorization server of an upstream, at a sign-in.
     package struct Discovery: Sendable, Hashable {
         /// The URL of a document about the client, which is its id where the server takes such ids.
         package var clientMetadataURL: String?
     }
 
-    /// How the first token is obtained.
+    /// The grant of the first token.
     package enum Grant: String, Sendable, CaseIterable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
@@ -70,7 +70,7 @@ package struct OAuthSettings: Sendable, Hashable {
         case byName = "extension"
     }
 
-    /// Which token of an answer requests carry.
+    /// The token of a response that requests carry.
     package enum TokenUse: String, Sendable, CaseIterable {
         case accessToken = "access_token"
         case idToken = "id_token"
@@ -84,7 +84,7 @@ package struct OAuthSettings: Sendable, Hashable {
         package var secrets: [HeaderSecret]
     }
 
-    /// An installation of a GitHub App, and what its tokens are limited to.
+    /// An installation of a GitHub App, and the limits of its tokens.
     package struct Installation: Sendable, Hashable {
         package var id: String
         /// Names without owners; empty means all.
@@ -119,7 +119,7 @@ package struct OAuthSettings: Sendable, Hashable {
         case secret(HeaderSecret)
     }
 
-    /// How the client authenticates to the token endpoint.
+    /// The authentication of the client to the token endpoint.
     package enum ClientAuthentication: String, Sendable, CaseIterable {
         case basic
         /// Basic without the form encoding that RFC 6749 §2.3.1 requires.
