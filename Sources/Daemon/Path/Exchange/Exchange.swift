@@ -18,7 +18,7 @@ package struct Exchange: ~Copyable {
     /// What the app takes netproxy for.
     var role = PerceivedRole.origin
     /// Whether it is a call of gRPC, whose errors are told in its own way.
-    var isCall = false
+    var isRPC = false
     /// The origin of the listed web page that sent the request: it may read the answer.
     var page: String?
     /// What the log will say; `end` completes it.
@@ -107,7 +107,7 @@ package struct Exchange: ~Copyable {
     /// Notes the fields of the response that the channel wants logged.
     mutating func noteResponse(_ response: borrowing Response) {
         let status = response.status
-        if isCall || record.context.version == .http2 { noteCall(response.headers) }
+        if isRPC || record.context.version == .http2 { noteRPC(response.headers) }
         if status == 401 || status == 403 { noteChallenge(response.headers) }
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
@@ -125,7 +125,7 @@ package struct Exchange: ~Copyable {
     /// Notes the status of a call, which is in the head or in the trailers of its answer.
     // Never inlined: few exchanges are calls.
     @inline(never)
-    mutating func noteCall(_ fields: HTTPHeaders) {
+    mutating func noteRPC(_ fields: HTTPHeaders) {
         if let status = RPCStatus(in: fields) { record.rpcStatus = status }
     }
 

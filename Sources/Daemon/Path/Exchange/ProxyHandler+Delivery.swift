@@ -84,7 +84,7 @@ extension ProxyHandler {
         if state != .done, state != .broken {
             let written = await app.finishResponse()
             state = written.state
-            if let trailers = written.trailers { exchange.noteCall(trailers) }
+            if let trailers = written.trailers { exchange.noteRPC(trailers) }
             if state == .done {
                 exchange.bytesOut = written.bytesOut
                 finish(&exchange, app)
@@ -134,9 +134,9 @@ extension ProxyHandler {
             signIn: exchange.signInAdvice,
             requestID: exchange.record.context.requestID
         )
-        if exchange.isCall {
-            response = CallResponder.response(to: error, as: response)
-            exchange.noteCall(response.headers)
+        if exchange.isRPC {
+            response = RPCResponder.response(to: error, as: response)
+            exchange.noteRPC(response.headers)
         }
         let page =
             exchange.channel == nil

@@ -130,7 +130,7 @@ package final class ProxyHandler {
         exchange.dedicated = dedicated
         exchange.role = role
         exchange.noteRequest()
-        if app.version == .http2 { exchange.isCall = RPCStatus.isCall(exchange.head.headers) }
+        if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
         return exchange
     }
 

@@ -1,5 +1,5 @@
 import NetproxyBytes
-package import NetproxyChannels
+import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTP1
@@ -33,18 +33,10 @@ enum AdminReach: Sendable {
     }
 }
 
-extension DaemonSetup {
-    /// Makes a setup with the admin interface, and with defaults for everything else.
-    package init(
-        report: @escaping OperatorReport,
-        readConfiguration:
-            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    ) {
-        self.init(
-            report: report,
-            readConfiguration: readConfiguration,
-            openAdmin: AdminServer.open
-        )
+extension Daemon {
+    /// Prepares a daemon that does not listen yet.
+    package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
+        self.init(configuration, setup, openAdmin: AdminServer.open)
     }
 }
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NetproxyChannels
-package import NetproxyConfig
+import NetproxyConfig
 package import NetproxyEventIO
 import NetproxyPath
 import NetproxyRequestLog
@@ -10,6 +10,7 @@ import NetworkCore
 /// The daemon: starts event loops, listeners and channels, reloads them, and stops them.
 package actor Daemon {
     private let setup: DaemonSetup
+    private let openAdmin: AdminSocket.Opening
     private let serving: Serving
     private let reloads: Reload
     let started = ContinuousClock.now
@@ -28,8 +29,13 @@ package actor Daemon {
     private var secretRenewal: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
-    package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
+    init(
+        _ configuration: ProxyConfiguration,
+        _ setup: DaemonSetup,
+        openAdmin: @escaping AdminSocket.Opening
+    ) {
         self.setup = setup
+        self.openAdmin = openAdmin
         serving = Serving(configuration, setup, at: startedAt)
         reloads = Reload(serving)
         shared = Worker.Shared(
@@ -92,7 +98,7 @@ package actor Daemon {
         try Task.checkCancellation()
         try await serving.serve(try serving.listeners.open(configuration.listenPlaces))
         for address in configuration.admin {
-            admin += try await setup.openAdmin(address, serving.loops[0], self)
+            admin += try await openAdmin(address, serving.loops[0], self)
         }
         renewSecrets(after: secretLifetime)
         if serving.state.isStarting { serving.state = .serving }
@@ -372,6 +378,20 @@ package actor Daemon {
     func record(_ event: EventRecord) {
         assembly?.ownLog.write(event)
     }
+}
+
+/// A socket of the admin interface.
+struct AdminSocket: Sendable {
+    /// Opens the interface of a daemon at an address; `localhost` may be two sockets.
+    typealias Opening =
+        @Sendable (_ address: AdminAddress, _ loop: EventLoop, Daemon) async throws -> [AdminSocket]
+
+    /// Holds the socket: its last owner removes its file.
+    let socket: SharedSocket
+    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
+    let close: @Sendable () async -> Void
+
+    var address: SocketAddress { socket.address }
 }
 
 extension ProxyConfiguration {

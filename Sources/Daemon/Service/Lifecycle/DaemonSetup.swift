@@ -24,30 +24,14 @@ package struct DaemonSetup: Sendable {
     package let report: OperatorReport
     /// Reads the configuration again, for a reload.
     package let readConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    /// Opens the admin interface at an address; `localhost` may be two sockets.
-    let openAdmin:
-        @Sendable (_ address: AdminAddress, _ loop: EventLoop, Daemon) async throws -> [AdminSocket]
 
     /// Makes a setup with defaults for everything else.
-    init(
+    package init(
         report: @escaping OperatorReport,
         readConfiguration:
-            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>,
-        openAdmin:
-            @escaping @Sendable (AdminAddress, EventLoop, Daemon) async throws -> [AdminSocket]
+            @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.report = report
         self.readConfiguration = readConfiguration
-        self.openAdmin = openAdmin
     }
-}
-
-/// A socket of the admin interface.
-struct AdminSocket: Sendable {
-    /// Holds the socket: its last owner removes its file.
-    let socket: SharedSocket
-    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
-    let close: @Sendable () async -> Void
-
-    var address: SocketAddress { socket.address }
 }

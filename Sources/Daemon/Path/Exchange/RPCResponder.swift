@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 
 /// Turns an error into the answer that a gRPC client understands: the status 200, and the call's own status in
 /// its head (Trailers-Only).
-enum CallResponder {
+enum RPCResponder {
     /// The answer.
     ///
     /// - Parameters:
