@@ -43,7 +43,7 @@ package final class EtcdClient: Sendable {
     private let members: [Origin]
     private let transport: any HTTPTransport
     private let login: Login?
-    private let certificate: ClientCertificate
+    private let certificate: EtcdClientCertificate
     private let onChange: @Sendable (EtcdFault?) -> Void
     private let state = Mutex(State())
 
@@ -59,13 +59,6 @@ package final class EtcdClient: Sendable {
         var nextID = 0
     }
 
-    /// Whether members see a client certificate.
-    package enum ClientCertificate: Sendable {
-        case none
-        /// A member may refuse the certificate by ending the connection.
-        case shown
-    }
-
     /// Makes a client of the members; nothing is sent yet.
     ///
     /// - Parameters:
@@ -79,7 +72,7 @@ package final class EtcdClient: Sendable {
         _ members: [Origin],
         over transport: any HTTPTransport,
         as login: Login? = nil,
-        showing certificate: ClientCertificate = .none,
+        showing certificate: EtcdClientCertificate = .none,
         clock: any NetworkClock = SystemClock(),
         onChange: @escaping @Sendable (EtcdFault?) -> Void = { _ in }
     ) {

@@ -51,6 +51,13 @@ package struct EtcdFault: Error, Sendable, Hashable, CustomStringConvertible {
     var storeError: TokenStoreError { .unreadable(description) }
 }
 
+/// Whether members see a client certificate.
+package enum EtcdClientCertificate: Sendable {
+    case none
+    /// A member may refuse the certificate by ending the connection.
+    case shown
+}
+
 extension EtcdFault {
     /// The fault of a request without a response.
     ///
@@ -61,7 +68,7 @@ extension EtcdFault {
     init(
         _ error: any Error,
         from origin: Origin,
-        showing certificate: EtcdClient.ClientCertificate = .none
+        showing certificate: EtcdClientCertificate = .none
     ) {
         let words = NetworkError.words(of: error)
         switch (error as? NetworkError)?.kind {
