@@ -24,8 +24,8 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
-# The libraries that have documentation.
-MODULES = ["NetworkClient", "OAuth"]
+# The libraries that have documentation, with their folders below Sources.
+MODULES = {"NetworkClient": "Client/NetworkClient", "OAuth": "Core/OAuth"}
 sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
 from harness import Child, Failure, clean_environment, free_port  # noqa: E402
@@ -33,7 +33,7 @@ from world import World  # noqa: E402
 
 
 def catalog(module):
-    return os.path.join(CHECKOUT, "Sources", module, "Documentation.docc")
+    return os.path.join(CHECKOUT, "Sources", MODULES[module], "Documentation.docc")
 
 
 # A comment before a block tells what surrounds it: `<!-- block: in (a: A, b: B) -->` puts it into a
@@ -79,6 +79,8 @@ def write_blocks(package):
             file.write(text)
         names.append(name)
         count += found
+    if count < 50:
+        raise Failure(f"found only {count} code blocks; did the documentation move?")
     return names, count
 
 
@@ -105,7 +107,7 @@ def check_documentation(package, module):
     symbols = os.path.join(package, f"{module}-symbols")
     os.makedirs(symbols)
     flags = []
-    for module_map in glob.glob(os.path.join(CHECKOUT, "Sources", "C*", "module.modulemap")):
+    for module_map in glob.glob(os.path.join(CHECKOUT, "Sources", "C", "*", "module.modulemap")):
         flags += ["-Xcc", f"-fmodule-map-file={module_map}"]
     subprocess.run(
         ["swift-symbolgraph-extract", "-module-name", module, "-target", target,
