@@ -1,8 +1,8 @@
 import Testing
 
-/// The arrows between the folders of `NetproxyService` that a request passes through.
+/// The dependencies between the folders of `NetproxyService` on the path of a request.
 @Suite struct FolderTests {
-    /// The folders whose types each folder may name, in the order in which they build on each other.
+    /// The folders whose types each folder may name, in dependency order.
     private static let allowed: [(folder: String, names: Set<String>)] = [
         ("Routing", []),
         ("Access", ["Routing"]),
@@ -12,21 +12,21 @@ import Testing
         ("Path", ["Routing", "Access", "Downstream", "Forward", "Recent", "Channels"]),
     ]
 
-    /// The folder of each line of code, and the line.
+    /// Returns each line of code with its folder.
     private static func code() throws -> [(folder: String, line: SourceTree.Line)] {
         try SourceTree.code(of: "NetproxyService").map { line in
             (String(line.file.split(separator: "/")[3]), line)
         }
     }
 
-    /// The words of a line that can be names, without those of strings.
+    /// Returns the words of a line that can be names, except those in strings.
     private static func words(of line: SourceTree.Line) -> [Substring] {
         line.text.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
             .filter { $0.offset.isMultiple(of: 2) }
             .flatMap { $0.element.split { !($0.isLetter || $0.isNumber || $0 == "_") } }
     }
 
-    /// The folder of each type that other files can name: those declared at the left margin.
+    /// Returns the folder of each type that other files can name, declared at the left margin.
     private static func owners() throws -> [String: String] {
         let keywords: Set<Substring> = [
             "struct", "class", "enum", "actor", "protocol", "typealias",
@@ -43,7 +43,7 @@ import Testing
         return owners
     }
 
-    @Test func `a folder on the path of a request names only what it builds on`() throws {
+    @Test func `a folder on the path of a request uses only the folders below it`() throws {
         let owners = try Self.owners()
         let allowed = Dictionary(
             uniqueKeysWithValues: Self.allowed.map { ($0.folder, $0.names.union([$0.folder])) }
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `the folders on the path of a request build on each other without a cycle`() {
+    @Test func `the folders on the path of a request have no cycle`() {
         var earlier: Set<String> = ["Channels"]
         for row in Self.allowed {
             #expect(row.names.isSubset(of: earlier), "\(row.folder)")
