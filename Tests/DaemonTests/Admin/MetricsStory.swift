@@ -39,7 +39,7 @@ import Testing
                   auth: { oauth: { \(oauth): 'http://127.0.0.1:\(stranger.port)/token' } }
                 broken: { upstream: 'http://127.0.0.1:9', retry: { attempts: 0 } }
                 """,
-            // Without it, netproxy would warn about tokens that each machine requests by itself.
+            // The etcd does not exist, but tokens that each machine requests itself do not need it.
             root: """
                 state_key: literal:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
                 state: { etcd: { endpoints: ['http://127.0.0.1:9'] } }

@@ -16,7 +16,7 @@ import Testing
             ("10.0.0.2", nil),
         ] as [(String, DestinationPolicy?)]
     )
-    func `a host named in a pattern may have more addresses than a wildcard`(
+    func `a pattern without a wildcard allows more addresses`(
         host: String,
         policy: DestinationPolicy?
     ) throws {

@@ -160,7 +160,7 @@ import Testing
         return tokens.withLock { $0 }
     }
 
-    @Test func `a gRPC status for refused tokens requests as many tokens as a 401`()
+    @Test func `refusals by gRPC status cause as many token requests as 401s`()
         async throws
     {
         let by401 = try await tokens { try await $0.respond(to: $1, 401) }
