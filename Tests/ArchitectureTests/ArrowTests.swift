@@ -1,8 +1,9 @@
 import Testing
 
-/// The arrows between the targets: SwiftPM does not police transitive imports.
+/// The dependencies between the targets, since SwiftPM does not check transitive imports.
 @Suite struct ArrowTests {
-    /// What each target may import of this package and of others; the system's modules are free.
+    /// The modules of this package and of others that each target may import; system modules are always
+    /// allowed.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
         "NetproxyLiveObjects": [],
@@ -102,8 +103,8 @@ import Testing
 
     /// Target names are global in a package graph.
     ///
-    /// A target named `System` or `Bytes` keeps every program
-    /// from building that has another package with that name in its graph.
+    /// A target named `System` or `Bytes` prevents every program from building whose graph has another
+    /// package with that name.
     @Test func `every target that is not a product carries the prefix`() throws {
         let manifest = try SourceTree.text(of: "Package.swift")
         let declared = manifest.matches(of: #/(?:module|library)\(\s*"(\w+)"/#).map { String($0.1) }
@@ -114,7 +115,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["NetproxyHTTP1", "NetproxyHTTP2"]) func `a codec knows no system`(
+    @Test(arguments: ["NetproxyHTTP1", "NetproxyHTTP2"]) func `a codec imports no system module`(
         target: String
     ) throws {
         #expect(try SourceTree.imports(of: target).isDisjoint(with: Self.system))

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The table of what the library covers names symbols and tests that exist.
+/// The symbols and tests in the table of covered requirements exist.
 @Suite struct CoverageTests {
     private struct Row {
         let id: String
@@ -24,14 +24,14 @@ import Testing
         }
     }
 
-    @Test func `every row of the four lists is there once`() throws {
+    @Test func `every row of the four lists exists once`() throws {
         let expected = [("T", 29), ("N", 29), ("M", 21), ("P", 13)].flatMap { letter, count in
             (1...count).map { "\(letter)\($0)" }
         }
         #expect(try Self.rows().map(\.id) == expected)
     }
 
-    /// The names that the library's own targets declare.
+    /// Returns the names that the library's own targets declare.
     private static func declared() throws -> Set<String> {
         let keywords: Set<Substring> = [
             "struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case",
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `every test is there`() throws {
+    @Test func `every test exists`() throws {
         let tests = try SourceTree.tests()
         for row in try Self.rows() {
             #expect(tests.contains(row.test), "\(row.id): \(row.test)")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The promises to a first user name checks that exist.
+/// The promises to a first user refer to checks that exist.
 @Suite struct FirstUseTests {
     private static func rows() throws -> [(promise: String, check: String)] {
         try SourceTree.text(of: "Tests/ArchitectureTests/FirstUse.md").split(separator: "\n")
@@ -14,7 +14,7 @@ import Testing
             }
     }
 
-    /// Cases of the Python suites, by the names under which they run, and the sections of the check.
+    /// Returns the cases of the Python suites by name, and the sections of the check.
     private static func otherChecks() throws -> Set<String> {
         let root = SourceTree.root.appending(path: "Tests/Interop").path()
         var found: Set<String> = []
@@ -39,17 +39,17 @@ import Testing
         #expect(Set(try Self.rows().map(\.promise)) == promised)
     }
 
-    @Test func `every check is there`() throws {
+    @Test func `every check exists`() throws {
         let checks = try SourceTree.tests().union(Self.otherChecks())
         for row in try Self.rows() {
             #expect(checks.contains(row.check), "\(row.promise): \(row.check)")
         }
     }
 
-    @Test func `the README is short, and leads on`() throws {
+    @Test func `the README is short and refers to the guide`() throws {
         let text = try SourceTree.text(of: "README.md")
         #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 250)
-        // Request, answer and page are on the first screen.
+        // Request, response and page are on the first screen.
         let first = text.split(separator: "\n").prefix(25).joined(separator: "\n")
         #expect(first.contains("GET /orders/42") && first.contains("page.png"))
         let links = text.matches(of: /\]\(([^)#:]+)\)/).map { String($0.output.1) }

@@ -1,10 +1,10 @@
 import Testing
 
-/// The page that leads a new reader through one request names files that exist, and few of them.
+/// The page that leads a new reader through one request names few files, and they exist.
 @Suite struct LifeOfARequestTests {
     private static let page = "Sources/Daemon/Documentation.docc/LifeOfARequest.md"
 
-    /// The files that the page names, in their order.
+    /// Returns the files that the page names, in order.
     private static func files() throws -> [String] {
         try SourceTree.text(of: page).split(separator: "`", omittingEmptySubsequences: false)
             .filter { $0.hasSuffix(".swift") && !$0.contains(" ") }

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The table of what the RFCs require names things that exist.
+/// The files and tests in the table of RFC requirements exist.
 @Suite struct RequirementsTests {
     private struct Row {
         let cells: [String]
         var section: String { cells[0] }
-        /// What stands between backticks in the last column.
+        /// The text between backticks in the last column.
         var test: String { cells[3].trimmingCharacters(in: ["`"]) }
     }
 
@@ -44,7 +44,7 @@ import Testing
 }
 
 extension SourceTree {
-    /// The names of all Swift files below `Sources`, without their folders.
+    /// Returns the names of all Swift files below `Sources`, without their folders.
     static func sourceFileNames() throws -> Set<String> {
         let paths = try FileManager.default.subpathsOfDirectory(
             atPath: root.appending(path: "Sources").path()
@@ -52,7 +52,7 @@ extension SourceTree {
         return Set(paths.compactMap { $0.split(separator: "/").last.map(String.init) })
     }
 
-    /// The sentences that name the tests.
+    /// Returns the sentences that name the tests.
     static func tests() throws -> Set<String> {
         try found(below: "Tests", suffix: ".swift") { _, line in
             guard let start = line.range(of: "func `") else { return nil }
@@ -60,7 +60,7 @@ extension SourceTree {
         }
     }
 
-    /// The raw cases, by file and name.
+    /// Returns the raw cases by file and name.
     static func corpusCases() throws -> Set<String> {
         try found(below: "Tests/HTTP1Tests/Corpus", suffix: ".http") { file, line in
             guard line.hasPrefix("request: ") || line.hasPrefix("response"),

@@ -1,6 +1,6 @@
 import Testing
 
-/// Unsafe code lives in the targets over the system and over C libraries, and does not escape from them.
+/// Unsafe code stays in the targets over the system and over C libraries.
 @Suite struct SafetyTests {
     private static let home: Set<String> = [
         "NetproxyBytes", "NetproxySystem", "NetproxyEventIO", "NetproxyHTTP2",
@@ -12,21 +12,21 @@ import Testing
         "UnsafeMutableRawPointer", "UnsafeBufferPointer", "UnsafeRawBufferPointer",
         "OpaquePointer", "Unmanaged", "nonisolated(unsafe)",
     ])
-    func `there is nothing unsafe outside the lowest targets`(word: String) async throws {
+    func `unsafe code exists only in the lowest targets`(word: String) async throws {
         try await expectAbsent(outside: Self.home) { contains($0, word) }
     }
 
-    @Test func `there is no unchecked Sendable outside the lowest targets`() async throws {
+    @Test func `unchecked Sendable exists only in the lowest targets`() async throws {
         try await expectAbsent(outside: Self.home) { $0.contains("@unchecked Sendable") }
     }
 
     @Test(arguments: ["try!", "as!", "Task.detached", "DispatchQueue", "DispatchSemaphore"])
-    func `there are no shortcuts anywhere`(word: String) async throws {
+    func `no target uses a shortcut`(word: String) async throws {
         try await expectAbsent(outside: []) { $0.contains(word) }
     }
 
     @Test(arguments: ["NetproxySystem", "NetproxyEventIO", "NetproxyHTTP2"])
-    func `a target has its C entry points in one file`(target: String) throws {
+    func `the C entry points of a target are in one file`(target: String) throws {
         let marks = ["takeUnretainedValue", "takeRetainedValue", "@convention(c)"]
         let lines = try SourceTree.code(of: target).filter { line in
             marks.contains { line.text.contains($0) }
@@ -37,9 +37,9 @@ import Testing
         }
     }
 
-    @Test func `no signature of a target over a C library has a pointer`() throws {
+    @Test func `the signatures of a target over a C library contain no pointer`() throws {
         let signatures = try SourceTree.signatures(of: "NetproxyEventIO")
-        // Seen whole: its parameters stand on lines of their own.
+        // The signature is complete, although its parameters are on lines of their own.
         #expect(
             signatures.contains {
                 $0.file.hasSuffix("/ListeningSocket.swift") && $0.text.contains("package init(")
@@ -61,7 +61,7 @@ import Testing
         _ isFound: (String) -> Bool
     ) async throws {
         for target in SourceTree.targets() where !home.contains(target) {
-            // Other suites wait for the threads.
+            // Other suites need the threads.
             await Task.yield()
             for line in try SourceTree.code(of: target) where isFound(line.text) {
                 Issue.record("\(line)")
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Whether the word stands alone, not as a part of another and not as an enum case's name.
+    /// Whether the word stands alone, and is neither part of another word nor the name of an enum case.
     private func contains(_ text: String, _ word: String) -> Bool {
         var rest = text[...]
         while let range = rest.firstRange(of: word) {
@@ -78,7 +78,7 @@ import Testing
             func continues(_ character: Character?) -> Bool {
                 character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
             }
-            // `unsafe-inline` is a word of Content-Security-Policy.
+            // `unsafe-inline` is a keyword of Content-Security-Policy.
             let isPolicy = after == "-"
             if !continues(before), !continues(after), before != ".", !isPolicy,
                 !text.contains("case unsafe")

@@ -14,7 +14,7 @@ enum SourceTree {
     static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The folder of each target with Swift code, as the manifest names it: "Base/Bytes".
+    /// The folder of each target with Swift code, as in the manifest: "Base/Bytes".
     static let folders: [String: String] = {
         let manifest = (try? text(of: "Package.swift")) ?? ""
         let helper = manifest.matches(of: #/module\(\s*"(\w+)",\s*at: "([\w\/]+)"/#)
@@ -27,15 +27,15 @@ enum SourceTree {
         return Dictionary(uniqueKeysWithValues: helper + program)
     }()
 
-    /// The targets with Swift code below `Sources`.
+    /// Returns the targets with Swift code below `Sources`.
     static func targets() -> [String] { folders.keys.sorted() }
 
-    /// A file of the package.
+    /// Returns the text of a file of the package.
     static func text(of path: String) throws -> String {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// The Swift files of a target, as paths within the package.
+    /// Returns the Swift files of a target, as paths within the package.
     private static func files(of target: String) throws -> [String] {
         let folder = "Sources/" + (folders[target] ?? target)
         return try FileManager.default.subpathsOfDirectory(
@@ -45,7 +45,7 @@ enum SourceTree {
 
     private static let known = Mutex<[String: [Line]]>([:])
 
-    /// The lines of code of a target, without comments; each is read once.
+    /// Returns the lines of code of a target, without comments; each target is read once.
     static func code(of target: String) throws -> [Line] {
         try known.withLock { known in
             if let lines = known[target] { return lines }
@@ -67,7 +67,7 @@ enum SourceTree {
         }
     }
 
-    /// What a target shows to others: each declaration up to its `{`, in one line.
+    /// Returns the declarations of a target that other targets can see, each up to its `{`, in one line.
     static func signatures(of target: String) throws -> [Line] {
         var (signatures, open): ([Line], Line?) = ([], nil)
         for line in try code(of: target) {
@@ -83,14 +83,14 @@ enum SourceTree {
         return signatures
     }
 
-    /// A declaration without its body, and whether that is all of it.
+    /// Returns a declaration without its body, and whether it is complete.
     private static func signature(in text: String) -> (text: String, isWhole: Bool) {
         var depth = 0
         for index in text.indices {
             switch text[index] {
             case "(", "[": depth += 1
             case ")", "]": depth -= 1
-            // A brace within parentheses is a default's.
+            // A brace within parentheses belongs to a default value.
             case "{" where depth == 0: return (String(text[..<index]), true)
             default: break
             }
@@ -108,7 +108,7 @@ enum SourceTree {
         return String(line[..<comment.lowerBound])
     }
 
-    /// The modules that a target imports.
+    /// Returns the modules that a target imports.
     static func imports(of target: String) throws -> Set<String> {
         Set(
             try code(of: target).compactMap { line in

@@ -3,7 +3,7 @@ import Testing
 
 /// The front page of each library lists its public types.
 @Suite struct TopicsTests {
-    /// The types that a program can name, at the left margin of their files.
+    /// Returns the types that a program can name, at the left margin of their files.
     private static func types(of modules: [String]) throws -> Set<String> {
         let keywords: Set<Substring> = [
             "struct", "class", "enum", "protocol", "typealias", "actor",

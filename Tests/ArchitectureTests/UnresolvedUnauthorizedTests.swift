@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The pages about 401s know every reason, and name files that exist.
+/// The pages about 401s explain every reason and name files that exist.
 @Suite struct UnresolvedUnauthorizedTests {
     private static let page =
         "Sources/Daemon/Documentation.docc/UnresolvedUnauthorized.md"
 
-    /// The words of the log, as the enum spells them.
+    /// Returns the words of the log, as spelled in the enum.
     private static func words() throws -> [String] {
         let source = try SourceTree.text(
             of: "Sources/Core/NetworkCore/Authorization/NotReplayed.swift"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What machines that share their tokens cost etcd: the figures of the guide's page on fleets.
+"""Measures the load on etcd by machines that share their tokens, for the guide's page on fleets.
 
     fleet.py --netproxy PATH [--watches N] [--families N] [--seconds S]
 
 Three members on this machine, without TLS. Prints
 
- - what etcd was asked by a daemon at its start, and by a renewal of ten daemons;
- - the memory that a watch takes, with N watches as daemons make them, and how long it takes to tell
-   all of them of a record of 4 KiB;
- - how many renewals a second the members take, each of them the five writes of a renewal.
+ - the requests to etcd by a daemon at its start, and by a renewal of ten daemons;
+ - the memory of a watch, with N watches like those of daemons, and the time to notify all of them of a
+   record of 4 KiB;
+ - the number of renewals per second, each of which consists of five writes.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Gateway:
 
 
 def handled(cluster):
-    """How many requests of each method the members have answered."""
+    """Returns the number of requests of each method that the members have served."""
     counts = {}
     for member in cluster.members:
         with urllib.request.urlopen(cluster.url(member) + "/metrics", timeout=5) as answer:
@@ -87,7 +87,7 @@ def resident(member):
 
 
 def daemons(world, cluster):
-    """What real daemons ask."""
+    """Counts the requests of real daemons."""
     key = world.secret_file(base64.b64encode(os.urandom(32)).decode())
     with Endpoint(lifetime=3600.0) as endpoint:
         first = Machine(world, endpoint, cluster, key)
@@ -112,7 +112,7 @@ def daemons(world, cluster):
 
 
 async def watches(cluster, count):
-    """Memory of idle watches, and how long it takes to tell all."""
+    """Measures the memory of idle watches and the time to notify all of them."""
     before = [resident(member) for member in cluster.members]
     create = {"create_request": {"key": encoded("/load/orders/"),
                                  "range_end": encoded("/load/orders0")}}
@@ -145,7 +145,7 @@ async def watches(cluster, count):
 
 
 async def renewals(cluster, families, seconds):
-    """How many renewals a second, of many families at once."""
+    """Measures renewals per second, of many families at the same time."""
     done = 0
     end = time.monotonic() + seconds
 

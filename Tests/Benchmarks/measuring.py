@@ -1,4 +1,4 @@
-"""What a process costs: its CPU time as the scheduler accounts it, its memory, and load by wrk."""
+"""Measures the cost of a process: its CPU time from the scheduler, its memory, and load by wrk."""
 
 import os
 import re
@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
 from harness import Failure, clean_environment  # noqa: E402
 
-# An end from outside, such as a time limit's, clears up as well.
+# A termination from outside, such as by a time limit, also cleans up.
 signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 PROXY_CORE = "0"
@@ -33,12 +33,12 @@ end
 
 
 def pinned(core, command):
-    """The command, to run on these cores only."""
+    """Returns the command with a prefix that restricts it to these cores."""
     return ["taskset", "-c", core, *command]
 
 
 def processes(pid):
-    """The process and its descendants."""
+    """Returns the process and its descendants."""
     found, left = [], [pid]
     while left:
         one = left.pop()
@@ -52,7 +52,7 @@ def processes(pid):
 
 
 def cpu_seconds(pid):
-    """CPU time of all threads of the process and its descendants, to the nanosecond."""
+    """Returns the CPU time of all threads of the process and its descendants, to the nanosecond."""
     total = 0
     for one in processes(pid):
         for thread in os.listdir(f"/proc/{one}/task"):
@@ -65,7 +65,7 @@ def cpu_seconds(pid):
 
 
 def private_kib(pid):
-    """Anonymous memory of the process and its descendants, KiB."""
+    """Returns the anonymous memory of the process and its descendants, in KiB."""
     total = 0
     for one in processes(pid):
         with open(f"/proc/{one}/status", encoding="ascii") as file:
@@ -83,7 +83,7 @@ class Load:
             file.write(LUA.replace("{delay}", str(delay_ms)))
 
     def run(self, child, url, connections, seconds, headers=(), meanwhile=None):
-        """The cost of each request to the child; `meanwhile` is called while the load runs."""
+        """Measures the cost of each request to the child; calls `meanwhile` while the load runs."""
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s",
                    self.script, url]
         for field in headers:
@@ -112,7 +112,7 @@ class Load:
 
 
 def hold(port, target, count):
-    """So many connections that have had one request each and stay open."""
+    """Opens the given number of connections, sends one request on each, and keeps them open."""
     held = []
     request = f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     for _ in range(count):
@@ -126,7 +126,7 @@ def hold(port, target, count):
 
 
 def allow_many_files():
-    """Raises the limit of open files as far as it goes, for this process and what it starts."""
+    """Raises the limit of open files to its maximum, for this process and its children."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most

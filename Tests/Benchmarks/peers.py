@@ -1,7 +1,7 @@
-"""The upstream, netproxy and the proxies beside it, all with the same job.
+"""The upstream, netproxy and other proxies, all with the same task.
 
-Plain HTTP in; a path prefix taken off; three default headers and a bearer token of 900 bytes added;
-forwarded over pooled connections; one structured log line per request. One worker each, on one core.
+They receive plain HTTP, remove a path prefix, add three default headers and a bearer token of 900 bytes,
+forward over pooled connections, and write one structured log line per request. One worker each, on one core.
 """
 
 import json
@@ -22,7 +22,7 @@ LARGE = 100_000
 
 
 def tool(name):
-    """Where the program is; servers are in /usr/sbin."""
+    """Returns the path of the program; servers are in /usr/sbin."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
         raise Failure(f"{name} is not installed (Debian: nginx-light haproxy wrk openssl)")
@@ -34,7 +34,7 @@ def indented(lines, by):
 
 
 class Peers:
-    """Starts them in a directory; `stop` ends them."""
+    """Starts the programs in a directory; `stop` ends them."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -43,7 +43,7 @@ class Peers:
         self.child = {}
         self.values = {
             "dir": directory,
-            # Workers of another user could not read the directory's files.
+            # Workers of another user could not read the files in the directory.
             "user": "user root;" if os.geteuid() == 0 else "",
             "credential": CREDENTIAL,
             "token": CREDENTIAL.removeprefix("Bearer "),
@@ -71,7 +71,7 @@ class Peers:
         return self.path(name)
 
     def fill(self, template, output=None, **values):
-        """A file made of the template; `@word@` stands for a value."""
+        """Creates a file from the template; `@word@` is replaced by a value."""
         with open(os.path.join(TEMPLATES, template), encoding="utf-8") as file:
             text = file.read()
         ports = {f"port_{key}": str(port) for key, port in self.port.items()}
@@ -109,7 +109,7 @@ class Peers:
                    PROXY_CORE, self.port["nginx"])
 
     def haproxy(self):
-        """HAProxy cannot write a file: its lines go to a process on the other core."""
+        """Starts HAProxy, which cannot write a file: a process on the other core receives its log lines."""
         for name in ("haproxy", "relay"):
             self.port[name] = free_port()
         sink = os.path.join(os.path.dirname(TEMPLATES), "sink.py")
@@ -137,14 +137,14 @@ class Peers:
         self.port[name] = free_port()
 
     def netproxy(self, program, name="netproxy", workers=1, channels=(), limits=""):
-        """One daemon with the channels `plain`, `tls` and `h2`, and others like `plain`."""
+        """Starts one daemon with the channels `plain`, `tls` and `h2`, and more channels like `plain`."""
         self.choose_port(name)
         self.configure(name, workers, channels, limits)
         return self.start(name, [os.path.abspath(program), "run", "--config",
                                  self.path(f"{name}.yaml")], PROXY_CORE, self.port[name])
 
     def configure(self, name="netproxy", workers=1, channels=(), limits="", headers=None):
-        """Writes the configuration of a daemon, at first or for a reload."""
+        """Writes the configuration of a daemon, initially or for a reload."""
         fields = ", ".join(f"{key}: {json.dumps(value)}"
                            for key, value in (headers or HEADERS).items())
         more = "".join(
@@ -158,7 +158,7 @@ class Peers:
 
 
 def versions(program, envoy=None):
-    """The versions of everybody who takes part."""
+    """Returns the versions of all compared programs."""
     def said(command):
         result = subprocess.run(command, capture_output=True, text=True, timeout=30,
                                 env=clean_environment(), check=False)

@@ -1,4 +1,4 @@
-"""Writes what arrives at a datagram socket to a file:  sink.py SOCKET FILE"""
+"""Writes the datagrams of a socket to a file:  sink.py SOCKET FILE"""
 
 import socket
 import sys

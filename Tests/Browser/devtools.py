@@ -17,7 +17,7 @@ class Failure(Exception):
 
 
 class WebSocket:
-    """The client's side of RFC 6455, as far as DevTools needs it: text messages, no extensions."""
+    """The client side of RFC 6455 as far as DevTools needs it: text messages, no extensions."""
 
     def __init__(self, url, seconds=30):
         host, port, path = re.fullmatch(r"ws://([^:/]+):(\d+)(/.*)", url).groups()
@@ -146,7 +146,7 @@ class Browser:
             self.note(answer)
 
     def note(self, event):
-        """Keeps what the console would show as an error."""
+        """Records an event that the console would show as an error."""
         method, facts = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
             details = facts["exceptionDetails"]
@@ -157,7 +157,7 @@ class Browser:
             self.problems.append(f"{facts['entry']['text']} {facts['entry'].get('url', '')}")
 
     def run(self, expression):
-        """Evaluates JavaScript in the page; a promise is waited for."""
+        """Evaluates JavaScript in the page, and waits for a promise."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
                            awaitPromise=True)
         if "exceptionDetails" in result:
@@ -176,7 +176,7 @@ class Browser:
             time.sleep(0.05)
 
     def view(self, width, height, scheme):
-        """A window of this size, whose system prefers `light` or `dark`."""
+        """Sets the window size, and the color scheme that the system prefers, `light` or `dark`."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",

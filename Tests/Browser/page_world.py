@@ -1,4 +1,4 @@
-"""netproxy with an API and an authorization server, for a browser to look at."""
+"""netproxy with an API and an authorization server, for tests with a browser."""
 
 import http.client
 import http.server
@@ -24,7 +24,8 @@ def free_port():
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """The API: the path says what it answers. The authorization server: the client's name does."""
+    """The API, which responds according to the path, and the authorization server, which responds
+    according to the client's name."""
 
     protocol_version = "HTTP/1.1"
 
@@ -154,11 +155,12 @@ class World:
             connection.close()
 
     def get(self, path, **fields):
-        """Sends a request through the proxy, as an app does."""
+        """Sends a request through the proxy, like a client."""
         return self.ask("GET", path, port=self.port, fields=fields)[0]
 
     def traffic(self):
-        """What a page may have to show: successes, refusals, failures, long and hostile paths."""
+        """Creates the traffic that a page must display: successes, refusals, failures, long and hostile
+        paths."""
         for number in range(8):
             self.get(f"/orders/{number}?page={number}")
         for path in ("/public/hello", "/public/a/rather/long/path/" + "segment/" * 30 + "end",

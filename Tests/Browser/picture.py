@@ -27,7 +27,7 @@ TRAFFIC = [("GET", "/public/hello"), ("GET", "/orders/41"), ("GET", "/orders/42?
 
 
 def addresses(demo):
-    """The proxy's and the page's addresses, as the demo prints them."""
+    """Returns the addresses of the proxy and the page from the demo's output."""
     said = ""
     os.set_blocking(demo.stdout.fileno(), False)
     end = time.monotonic() + 30

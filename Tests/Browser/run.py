@@ -22,7 +22,7 @@ from page_world import MARKUP, World
 WIDTHS = (390, 768, 1280, 2560)
 SCHEMES = ("light", "dark")
 
-# Words that stand on two lines, of texts that must not be broken inside of a word. A hyphen may end a line.
+# Words that are split over two lines in texts that must not break within words. A hyphen may end a line.
 BROKEN_WORDS = r"""(() => {
   const broken = [];
   const places = 'h1, h2, h3, th, dt, label, button:not(td button), .button, .state, td.status,' +
@@ -43,7 +43,7 @@ BROKEN_WORDS = r"""(() => {
   return broken;
 })()"""
 
-# Texts whose contrast with what is behind them is below 4.5:1 (WCAG 2.2, 1.4.3).
+# Texts whose contrast with their background is below 4.5:1 (WCAG 2.2, 1.4.3).
 FAINT_TEXTS = r"""(() => {
   const parse = (text) => {
     const [r, g, b, a = 1] = text.match(/[\d.]+/g).map(Number);
@@ -117,7 +117,7 @@ class Run:
         self.browser.until("document.querySelectorAll('article').length === 6", "the cards")
 
     def looks(self, name):
-        """What holds at every width and in both colour schemes."""
+        """Checks the properties that apply at every width and in both color schemes."""
         browser = self.browser
         for width in WIDTHS:
             for scheme in SCHEMES:
@@ -144,7 +144,7 @@ class Run:
         check(status == 200 and len(text.encode()) <= 40 << 10, f"{len(text.encode())} bytes")
         self.browser.view(1280, 900, "light")
         self.open()
-        # Rows and cards come from two answers, and what the cards say of the rows a moment later.
+        # Rows and cards come from two responses, and the counts in the cards follow the rows a moment later.
         self.browser.until("document.body.innerText.includes('last minute: 12')", "the last minute")
         words = self.browser.run("document.body.innerText")
         for part in ("netproxy 0.", "serving on 127.0.0.1:", self.world.file,

@@ -4,7 +4,7 @@ import Testing
 @Suite struct ReadBufferTests {
     private let pool = SlabPool()
 
-    @Test func `bytes come out as they went in`() {
+    @Test func `a buffer returns bytes in order`() {
         let buffer = ReadBuffer()
         buffer.append(Array("hello ".utf8), from: pool)
         buffer.append(Array("world".utf8), from: pool)
@@ -13,7 +13,7 @@ import Testing
         #expect(buffer.span.string(in: 0..<10) == "ello world")
     }
 
-    @Test func `a slice keeps its bytes while the buffer goes on`() {
+    @Test func `a slice keeps its bytes while the buffer is reused`() {
         let buffer = ReadBuffer()
         buffer.append(Array("hello".utf8), from: pool)
         let slice = buffer.take(5)
@@ -25,7 +25,7 @@ import Testing
         #expect(slice == ByteSlice("hello"))
     }
 
-    @Test func `unread bytes survive when room is made`() {
+    @Test func `unread bytes survive a reservation`() {
         let buffer = ReadBuffer()
         buffer.append([UInt8](repeating: 0x61, count: Slab.standardCapacity - 2), from: pool)
         let slice = buffer.take(Slab.standardCapacity - 4)
@@ -37,7 +37,7 @@ import Testing
         #expect(buffer.count == 7 + 3 * Slab.standardCapacity)
     }
 
-    /// Where the unread bytes stand in memory.
+    /// Returns the address of the unread bytes.
     private func place(_ buffer: ReadBuffer) -> UInt {
         // SAFETY: the address is compared, and nothing is read there.
         unsafe buffer.span.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
@@ -55,7 +55,7 @@ import Testing
         #expect(buffer.span.string(in: 0..<buffer.count) == "0123456789")
     }
 
-    @Test func `a released buffer is empty and can be used again`() {
+    @Test func `a released buffer is empty and reusable`() {
         let buffer = ReadBuffer()
         buffer.append([1, 2], from: pool)
         buffer.consume(2)
@@ -68,7 +68,7 @@ import Testing
 }
 
 @Suite struct ByteSliceTests {
-    @Test func `parts are parts of the same bytes`() {
+    @Test func `parts of a slice refer to the same bytes`() {
         let slice = ByteSlice("hello")
         #expect(slice.prefix(2) == ByteSlice("he"))
         #expect(slice.dropFirst(2).array == Array("llo".utf8))
@@ -85,7 +85,7 @@ import Testing
         output.span.string(in: 0..<output.count)
     }
 
-    @Test func `everything is appended in order, beyond the first capacity`() {
+    @Test func `bytes are appended in order beyond the initial capacity`() {
         let output = OutputBuffer(capacity: 64)
         output.append("literal ")
         output.append(String(repeating: "x", count: 100))
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [0, 7, 10, 99, 100, 65535, Int.max, -1, Int.min])
-    func `numbers are written like the library writes them`(_ number: Int) {
+    func `numbers are formatted as by the standard library`(_ number: Int) {
         let output = OutputBuffer(capacity: 64)
         output.append(String(repeating: "x", count: 60))
         output.append(decimal: number)
@@ -108,14 +108,14 @@ import Testing
     }
 
     @Test(arguments: [0, 9, 10, 999_999, 9_999_999_999_999_999_999, UInt.max])
-    func `numbers of all lengths are written`(_ number: UInt) {
+    func `numbers of all lengths are formatted correctly`(_ number: UInt) {
         let output = OutputBuffer(capacity: 64)
         output.append(String(repeating: "x", count: 50))
         output.append(decimal: number)
         #expect(text(output).dropFirst(50) == "\(number)")
     }
 
-    @Test func `truncating and emptying forget the end`() {
+    @Test func `truncating and emptying discard the end`() {
         let output = OutputBuffer()
         output.append("hello")
         output.truncate(to: 4)

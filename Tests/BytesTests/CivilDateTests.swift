@@ -13,12 +13,12 @@ import Testing
         (47_540, CivilDate(year: 2100, month: 2, day: 28)),
         (47_541, CivilDate(year: 2100, month: 3, day: 1)),
     ])
-    func `a day has its date`(days: Int, date: CivilDate) {
+    func `a day number and its date convert into each other`(days: Int, date: CivilDate) {
         #expect(CivilDate(daysSince1970: days) == date)
         #expect(date.daysSince1970 == days)
     }
 
-    @Test func `each day of eight centuries follows the one before`() {
+    @Test func `each day of eight centuries follows the previous one`() {
         var before = CivilDate(daysSince1970: -150_001)
         for days in -150_000...150_000 {
             let date = CivilDate(daysSince1970: days)

@@ -10,20 +10,20 @@ import Testing
         ring.append(Array(text.utf8).span)
     }
 
-    @Test func `the last lines are kept`() {
+    @Test func `the ring keeps the last lines`() {
         let ring = LineRing(lines: 3, bytes: 1000)
         let numbers = ["one", "two", "three", "four"].map { append($0, to: ring) }
         #expect(ring.numbers == 1..<4)
         #expect(numbers.map { text(ring, $0) } == [nil, "two", "three", "four"])
     }
 
-    @Test func `new lines push old ones out of the memory`() {
+    @Test func `new lines displace the oldest lines`() {
         let ring = LineRing(lines: 100, bytes: 60)
         for value in 0..<1000 {
             let line = String(value) + String(repeating: "x", count: value % 10)
             let number = append(line, to: ring)
             #expect(text(ring, number) == line)
-            // What is kept is whole: nothing of a younger line stands in it.
+            // Every kept line is intact: no newer line has overwritten it.
             var kept = 0
             for older in ring.numbers {
                 guard let found = text(ring, older) else { continue }
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a line that is too long pushes nothing out`() {
+    @Test func `a line that is too long displaces no other`() {
         let ring = LineRing(lines: 10, bytes: 40)
         let short = append("short", to: ring)
         let long = append(String(repeating: "x", count: 11), to: ring)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct SlabWriterTests {
     @Test(arguments: [0, 1, 100_000])
-    func `pieces become one slice, whatever was expected`(expected: Int) {
+    func `pieces become one slice, regardless of the expected size`(expected: Int) {
         var writer = SlabWriter(expecting: expected)
         var all: [UInt8] = []
         for number in 0..<50 {
@@ -16,7 +16,7 @@ import Testing
         #expect(writer.finish().array == all)
     }
 
-    @Test func `nothing is an empty slice`() {
+    @Test func `an empty writer returns an empty slice`() {
         #expect(SlabWriter(expecting: 10).finish().isEmpty)
     }
 }

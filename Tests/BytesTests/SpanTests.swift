@@ -2,7 +2,7 @@ import NetproxyBytes
 import Testing
 
 @Suite struct SpanTests {
-    @Test func `the first control byte is found at every place among all others`() {
+    @Test func `the first control byte is found at every position`() {
         for control in [0x00, 0x09, 0x0A, 0x0D, 0x1F, 0x7F] as [UInt8] {
             for length in 1..<20 {
                 for place in 0..<length {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `no other byte is taken for a control byte`() {
+    @Test func `no other byte is treated as a control byte`() {
         for byte in UInt8.min...UInt8.max {
             let bytes = [UInt8](repeating: byte, count: 11)
             let isControl = byte < 0x20 || byte == 0x7F
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [0x00, 0x3A, 0x7F, 0x80, 0xFF] as [UInt8])
-    func `a byte is found at every place, whatever stands around it`(byte: UInt8) {
+    func `a byte is found at every position among similar bytes`(byte: UInt8) {
         for other in [byte ^ 0x01, byte ^ 0x80, byte &+ 1, byte &- 1] {
             for length in 0..<50 {
                 var bytes = [UInt8](repeating: other, count: length)
@@ -50,7 +50,7 @@ import Testing
         bytes.span.isToken(named: name.span)
     }
 
-    @Test func `a name is known by each of its bytes, in any case`() {
+    @Test func `a name matches in any case and differs in every byte`() {
         let all = Array("x-keep-alive-0123456789-abcdefgh".utf8)
         let bytes = (UInt8.min...UInt8.max).filter { $0 >= 0x20 && $0 != 0x7F }
         for length in 0...all.count {
@@ -74,7 +74,7 @@ import Testing
         ("close", true), ("CLOSE", true), ("cloSe", true), ("clos", false), ("closed", false),
         ("clo\u{53}f", false), ("", false), ("xlose", false), ("c-ose", false),
     ])
-    func `a literal is found in a range`(text: String, isFound: Bool) {
+    func `a literal matches a range`(text: String, isFound: Bool) {
         let bytes = Array("<\(text)>".utf8)
         let (found, nothing) = (
             bytes.span.equals("close", in: 1..<(bytes.count - 1)), bytes.span.equals("", in: 1..<1)
@@ -83,12 +83,12 @@ import Testing
         #expect(nothing)
     }
 
-    @Test func `what is not visible is seen at every place`() {
+    @Test func `an invisible byte is found at every position`() {
         for byte in UInt8.min...UInt8.max {
             let isVisible = (0x21...0x7E).contains(byte) && byte != 0x23
             for length in [1, 7, 8, 9, 17] {
                 for place in 0..<length {
-                    // Neighbours at both ends of what is visible.
+                    // Bytes at both ends of the visible range.
                     for other in [0x21, 0x22, 0x24, 0x7E] as [UInt8] {
                         var bytes = [UInt8](repeating: other, count: length)
                         bytes[place] = byte
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `a byte is found from a start on`() {
+    @Test func `the search for a byte begins at the start index`() {
         let bytes = Array("a:b:c".utf8)
         #expect(bytes.span.firstIndex(of: 0x3A, from: 0) == 1)
         #expect(bytes.span.firstIndex(of: 0x3A, from: 2) == 3)
@@ -115,7 +115,7 @@ import Testing
         ("/a?method=x", true), ("/a?x?M", true), ("/a?%6d", true),
         ("/a-target-that-no-small-string-holds?and-another-one=%41", true),
     ])
-    func `a byte counts only behind the mark`(text: String, isThere: Bool) {
+    func `a byte is found only after the mark`(text: String, isThere: Bool) {
         let found = text.hasByte(after: UInt8(ascii: "?")) { $0 | 0x20 == 0x6D || $0 == 0x25 }
         #expect(found == isThere)
     }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The library in the hands of an adopter: a package outside of the checkout.
+"""Tests the library from a package outside the checkout, as its users would.
 
     run.py [--live] [--scratch DIR]
 
-Builds the example package with warnings as errors, and with it every Swift code block of the
-library's documentation and of the README; runs the example's own tests; checks the documentation's
-links with docc; runs the samples of four documents against a server. With --live, also runs the example
-against nginx with a private authority and an OAuth 2.0 server from PyPI, and a program against httpbin
-under gunicorn, all started as in Tests/Interop. Prints `N passed, N failed`.
+Builds the example package with warnings as errors, together with every Swift code block of the library's
+documentation and the README; runs the example's own tests; checks the documentation's links with docc; runs
+the samples of four documents against a server. With --live, it also runs the example against nginx with a
+private authority and an OAuth 2.0 server from PyPI, and a program against httpbin under gunicorn, all started
+as in Tests/Interop. Prints `N passed, N failed`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
-# The libraries that have documentation, with their folders below Sources.
+# The libraries with documentation, and their folders below Sources.
 MODULES = {"NetworkClient": "Client/NetworkClient", "OAuth": "Core/OAuth"}
 sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
@@ -36,15 +36,15 @@ def catalog(module):
     return os.path.join(CHECKOUT, "Sources", MODULES[module], "Documentation.docc")
 
 
-# A comment before a block tells what surrounds it: `<!-- block: in (a: A, b: B) -->` puts it into a
-# function with these parameters, `<!-- block: skip -->` leaves it out.
+# A comment before a block describes its context: `<!-- block: in (a: A, b: B) -->` puts it into a function
+# with these parameters, `<!-- block: skip -->` omits it.
 BLOCK = re.compile(
     r"(?:<!-- block: (?P<rule>[^\n]*?) -->\n+)?^```swift\n(?P<code>.*?)^```$", re.M | re.S)
 IMPORT = re.compile(r"^import (\w+)$", re.M)
 
 
 def blocks_of(path):
-    """One Swift file with all blocks of a document, in their order."""
+    """Returns one Swift file with all blocks of a document, in order."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     imports = {"Foundation", "NetworkClient", "NetworkTesting"}
@@ -64,7 +64,8 @@ def blocks_of(path):
 
 
 def write_blocks(package):
-    """A target for each document with code; returns their names and how many blocks there are."""
+    """Writes a target for each document with code; returns the names of the targets and the number of
+    blocks."""
     names, count = [], 0
     documents = sorted(path for module in MODULES for path in
                        glob.glob(os.path.join(catalog(module), "**", "*.md"), recursive=True))
@@ -85,7 +86,7 @@ def write_blocks(package):
 
 
 def swift(package, *arguments, **environment):
-    """Runs SwiftPM; fails with the end of its output when it fails or warns."""
+    """Runs SwiftPM; fails with the end of its output if it fails or warns."""
     done = subprocess.run(
         ["swift", *arguments, "--package-path", package], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2400, text=True, errors="replace",
@@ -98,7 +99,7 @@ def swift(package, *arguments, **environment):
 
 
 def check_documentation(package, module):
-    """Converts the catalog of a module with its symbols; a link to nothing fails."""
+    """Converts the catalog of a module with its symbols; a broken link is an error."""
     build = subprocess.run(
         ["swift", "build", "--show-bin-path", "--package-path", package], check=True,
         stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -112,7 +113,7 @@ def check_documentation(package, module):
     subprocess.run(
         ["swift-symbolgraph-extract", "-module-name", module, "-target", target,
          "-I", os.path.join(build, "Modules"), *flags, "-minimum-access-level", "public",
-         # What `import NetworkClient` brings along.
+         # The modules that `import NetworkClient` includes.
          "-experimental-allowed-reexported-modules=NetworkCore,OAuth,OriginTransport",
          "-output-dir", symbols], check=True, timeout=600, stdout=subprocess.DEVNULL)
     done = subprocess.run(
@@ -121,7 +122,7 @@ def check_documentation(package, module):
          "--output-path", os.path.join(package, f"{module}.doccarchive")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, text=True)
     warnings = [line for line in done.stdout.splitlines() if line.startswith(("warning", "error"))]
-    # What symbols' own comments name in other modules has no page here.
+    # The comments of symbols can refer to other modules, which have no page here.
     warnings = [line for line in warnings if "Documentation.docc" in line]
     if done.returncode != 0 or warnings:
         raise Failure("docc convert:\n" + "\n".join(warnings or [done.stdout[-2000:]]))
@@ -131,7 +132,8 @@ SAMPLE = re.compile(r"^ *// sample\n(.*?)^ *// end$", re.M | re.S)
 
 
 def check_samples(package):
-    """The samples of four documents differ from them in one line of ten at most, each with its reason."""
+    """Checks that the samples differ from the four documents in at most one of ten lines, each with its
+    reason."""
     lines, differing = 0, 0
     for path in sorted(glob.glob(os.path.join(package, "Sources", "*Sample", "*.swift"))):
         with open(path, encoding="utf-8") as file:
@@ -145,7 +147,7 @@ def check_samples(package):
 
 
 class Asked(http.server.BaseHTTPRequestHandler):
-    """Answers with what it was asked: target and credential, and the content."""
+    """Responds with the request that it received: target, credential and content."""
 
     protocol_version = "HTTP/1.1"
 
@@ -169,7 +171,7 @@ class Asked(http.server.BaseHTTPRequestHandler):
 
 
 def run_samples(package):
-    """The samples of four documents against a live server."""
+    """Runs the samples of the four documents against a live server."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Asked)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -187,7 +189,7 @@ def run_samples(package):
 
 
 def run_httpbin(package, world):
-    """The library against httpbin under gunicorn."""
+    """Runs the library against httpbin under gunicorn."""
     port = free_port()
     server = Child([world.python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--threads", "8",
                     "--no-control-socket", "httpbin:app"], world.directory, "httpbin")
@@ -206,7 +208,7 @@ def run_httpbin(package, world):
 
 
 def run_live(package):
-    """The example against real servers."""
+    """Runs the example against real servers."""
     world = World(None)
     try:
         world.start()

@@ -5,7 +5,7 @@ import Testing
 @Suite struct SealedBoxes {
     private let key = bytes("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308")
 
-    @Test func `test case 16 of the specification is sealed and opened as printed`() {
+    @Test func `test case 16 of the specification is sealed and opened as published`() {
         let nonce = bytes("cafebabefacedbaddecaf888")
         let content = bytes(
             """
@@ -26,7 +26,7 @@ import Testing
         #expect(AESGCM.open(box, key: key, authenticating: associated) == content)
     }
 
-    @Test func `test case 13 of the specification seals nothing`() {
+    @Test func `test case 13 of the specification seals empty content`() {
         let zeros = [UInt8](repeating: 0, count: 32)
         let nonce = Array(zeros.prefix(12))
         let box = AESGCM.seal([], key: zeros, nonce: nonce, authenticating: [])
@@ -34,7 +34,7 @@ import Testing
         #expect(AESGCM.open(box, key: zeros, authenticating: []) == [])
     }
 
-    @Test func `a box opens only whole, with its key and its associated data`() {
+    @Test func `a box opens only if it is complete, with its key and its associated data`() {
         let box = AESGCM.seal(Array("canary".utf8), key: key, authenticating: [1])
         #expect(AESGCM.open(box, key: key, authenticating: [1]) == Array("canary".utf8))
         #expect(AESGCM.open(box, key: key, authenticating: [2]) == nil)

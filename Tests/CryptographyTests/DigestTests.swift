@@ -1,7 +1,7 @@
 import NetproxyCryptography
 import Testing
 
-/// SHA-256 against printed digests.
+/// SHA-256 against published digests.
 @Suite struct Digests {
     @Test(arguments: [
         // FIPS 180-4's examples, and the empty message.
@@ -12,7 +12,7 @@ import Testing
         ),
         ("", "e3b0c442 98fc1c14 9afbf4c8 996fb924 27ae41e4 649b934c a495991b 7852b855"),
     ])
-    func `a digest is the printed one`(text: String, printed: String) {
+    func `a digest equals the published one`(text: String, printed: String) {
         #expect(SHA256.digest(of: text) == bytes(printed))
     }
 
@@ -32,7 +32,11 @@ import Testing
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
     ])
-    func `an authentication code is that of RFC 4231`(key: [UInt8], text: String, printed: String) {
+    func `an authentication code equals that of RFC 4231`(
+        key: [UInt8],
+        text: String,
+        printed: String
+    ) {
         #expect(SHA256.authenticationCode(of: Array(text.utf8), key: key) == bytes(printed))
     }
 }

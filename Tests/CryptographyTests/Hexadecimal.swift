@@ -1,4 +1,4 @@
-/// Bytes from their spelling in hexadecimal; spaces and line ends are ignored.
+/// Parses bytes in hexadecimal, ignoring spaces and line ends.
 func bytes(_ text: String) -> [UInt8] {
     let digits = text.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }

@@ -13,7 +13,7 @@ import Testing
                 + "9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737"
         ),
     ])
-    func `a code is the printed one`(hash: KeyedHash, printed: String) {
+    func `an authentication code equals the published one`(hash: KeyedHash, printed: String) {
         let text = Array("what do ya want for nothing?".utf8)
         #expect(hash.authenticationCode(of: text, key: Array("Jefe".utf8)) == bytes(printed))
     }

@@ -1,7 +1,7 @@
 import NetproxyCryptography
 import Testing
 
-/// Keys and signatures against printed ones.
+/// Keys and signatures against published ones.
 @Suite struct PrivateKeys {
     /// The key of RFC 7515 A.3, in SEC1.
     private static let p256 =
@@ -29,7 +29,7 @@ import Testing
         """,
     ]
 
-    /// The coordinates of its point, as printed there.
+    /// The coordinates of its point, as published there.
     private let point = bytes(
         """
         7fcdce2770f6c45d4183cbee6fdb4b7b580733357be9ef13bacf6e3c7bd15445
@@ -37,7 +37,7 @@ import Testing
         """
     )
 
-    @Test func `the signature of RFC 7515 A 3 is valid, and only for its input`() throws {
+    @Test func `the signature of RFC 7515 A 3 is valid for its input only`() throws {
         let key = try #require(PublicKey(p256: point))
         let input =
             "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFt"
@@ -55,7 +55,7 @@ import Testing
         #expect(!key.isSignature(signature, of: Array(input.utf8)))
     }
 
-    @Test func `a P-256 key signs with two numbers of 32 bytes each`() throws {
+    @Test func `a P-256 signature consists of two numbers of 32 bytes`() throws {
         let key = try #require(PrivateKey(pem: Self.p256))
         #expect(key.kind == .p256)
         let other = try #require(PublicKey(p256: point))
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: spellings)
-    func `another spelling of a key has the same point`(pem: String) throws {
+    func `another encoding of a key has the same point`(pem: String) throws {
         let key = try #require(PrivateKey(pem: pem))
         #expect(key.publicKey.point == point)
         #expect(key.publicKey.modulus == [] && key.publicKey.raw == [])
@@ -93,7 +93,7 @@ import Testing
             """
         ),
     ])
-    func `an Ed25519 key signs as printed in RFC 8032`(
+    func `an Ed25519 key signs as published in RFC 8032`(
         seed: String,
         publicKey: String,
         message: String,
@@ -106,13 +106,13 @@ import Testing
         #expect(!key.publicKey.isSignature(bytes(signature), of: [0]))
     }
 
-    @Test func `a point that is not on the curve is no key`() {
+    @Test func `a point that is not on the curve is refused`() {
         #expect(PublicKey(p256: [UInt8](repeating: 7, count: 64)) == nil)
         #expect(PublicKey(p256: Array(point.dropLast())) == nil)
         #expect(PrivateKey(ed25519Seed: [1, 2, 3]) == nil)
     }
 
-    /// Keys of other kinds, too short, or damaged.
+    /// Keys that are of another kind, too short, or damaged.
     private static let unusable: [(name: String, pem: String)] = [
         (
             "P-384",
@@ -221,7 +221,7 @@ import Testing
     ]
 
     @Test(arguments: unusable.indices)
-    func `a key of another kind, too short or damaged is refused`(index: Int) {
+    func `a key that is of another kind, too short or damaged is refused`(index: Int) {
         let (name, pem) = Self.unusable[index]
         #expect(PrivateKey(pem: pem) == nil, "\(name)")
     }

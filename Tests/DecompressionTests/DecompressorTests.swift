@@ -7,7 +7,7 @@ import Testing
 @Suite struct DecompressorTests {
     typealias Coding = Decompressor.Coding
 
-    /// A content as another implementation encoded it.
+    /// Content encoded by another implementation.
     struct Sample: Sendable, CustomTestStringConvertible {
         let name: String
         let coding: Coding
@@ -22,7 +22,7 @@ import Testing
 
     static let text = (0..<60).map { "line \($0): the quick brown fox\n" }.joined()
 
-    /// By CPython's zlib, and the command lines of brotli and zstd.
+    /// Encoded by CPython's zlib and the command lines of brotli and zstd.
     static let samples = [
         Sample(
             "gzip",
@@ -82,7 +82,7 @@ import Testing
         ),
     ]
 
-    /// What pieces decode to, one after another; their memory is checked to be flat.
+    /// Decodes pieces one after another, and checks that the pieces of output are small.
     private func decoded(_ coding: Coding, _ pieces: [ArraySlice<UInt8>]) throws -> [UInt8] {
         var decompressor = Decompressor(coding)
         var output: [UInt8] = []
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: samples)
-    func `content is decoded wherever it is cut`(sample: Sample) throws {
+    func `content is decoded regardless of the cut`(sample: Sample) throws {
         let (bytes, text) = (sample.bytes[...], Array(Self.text.utf8))
         #expect(try decoded(sample.coding, [bytes]) == text)
         #expect(try decoded(sample.coding, bytes.indices.map { bytes[$0...$0] }) == text)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: samples)
-    func `malformed content is an error or another text, and nothing worse`(sample: Sample) throws {
+    func `malformed content causes an error or other text`(sample: Sample) throws {
         for index in sample.bytes.indices {
             for bit in 0..<8 {
                 var bytes = sample.bytes
@@ -135,14 +135,15 @@ import Testing
     }
 
     @Test(arguments: Coding.allCases)
-    func `what was never encoded is an error that names the coding`(coding: Coding) {
+    func `content without the coding causes an error that names the coding`(coding: Coding) {
         let fault = #expect(throws: Decompressor.Fault.self) {
             try decoded(coding, [Array(#"{"plain": "text", "of": "some length"}"#.utf8)[...]])
         }
         #expect(fault?.reason.contains("the \(coding) content ") == true)
     }
 
-    @Test func `several members of gzip are one content, and what follows is dropped`() throws {
+    @Test func `several members of gzip form one content, and bytes after them are dropped`() throws
+    {
         let member = Self.samples[0].bytes
         let twice = Array((Self.text + Self.text).utf8)
         #expect(try decoded(.gzip, [(member + member)[...]]) == twice)
@@ -150,16 +151,16 @@ import Testing
         #expect(try decoded(.br, [(Self.samples[3].bytes + [1, 2])[...]]).count == twice.count / 2)
     }
 
-    @Test func `content that grows too much is given up, and what grows less is not`() throws {
+    @Test func `content that grows too much is refused`() throws {
         let member = Self.zeros.bytes
-        // 1 to 500: allowed up to 16 MiB.
+        // A growth by 500: allowed up to 16 MiB.
         let pieces = Array(repeating: member[...], count: 512)
         #expect(try decoded(.gzip, pieces).count == 16 * 1024 * 1024)
         let fault = #expect(throws: Decompressor.Fault.self) {
             try decoded(.gzip, pieces + pieces)
         }
         #expect(fault?.reason == "the gzip content grows to more than 200 times its size")
-        // With as many bytes in between that do not grow.
+        // With the same number of bytes in between that do not grow.
         let line = Self.samples[2].bytes
         #expect(try decoded(.deflate, [line[...]]).count == Self.text.utf8.count)
         for bomb in Self.bombs {

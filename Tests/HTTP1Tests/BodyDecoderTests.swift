@@ -24,7 +24,7 @@ import Testing
     ]
 
     @Test(arguments: accepted)
-    func `chunks mean the same however they are cut`(_ body: Case<String>) {
+    func `chunks are decoded the same regardless of the cut`(_ body: Case<String>) {
         for cuts in Replay.cuts(of: body.bytes) {
             let outcome = Replay.body(body.bytes, at: cuts, HTTP1Limits(), framing: .chunked)
             #expect(outcome.value?.text == body.verdict, "\(String(describing: outcome))")
@@ -69,7 +69,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `malformed chunks are refused for the same reason however they are cut`(
+    func `malformed chunks are refused for the same reason regardless of the cut`(
         _ body: Case<HTTP1Error>
     ) {
         for cuts in Replay.cuts(of: body.bytes) {
@@ -78,13 +78,13 @@ import Testing
         }
     }
 
-    @Test func `what follows the last chunk is left alone`() {
+    @Test func `bytes after the last chunk are not consumed`() {
         let raw = Array("1\r\na\r\n0\r\n\r\nGET".utf8)
         let outcome = Replay.body(raw, at: [], HTTP1Limits(), framing: .chunked)
         #expect(outcome.consumed == raw.count - 3)
     }
 
-    @Test func `trailers lose the fields that have no place there`() {
+    @Test func `forbidden trailer fields are removed`() {
         let raw = Array(
             "0\r\nX-Sum: 1\r\nAuthorization: b\r\nSet-Cookie: c\r\nConnection: x\r\n\r\n".utf8
         )
@@ -92,7 +92,7 @@ import Testing
         #expect(outcome.value?.trailers == ["X-Sum": "1"])
     }
 
-    @Test func `an extension is bounded, and all of them are`() {
+    @Test func `the size of one extension and the total size of extensions are limited`() {
         let long = Array("1;\(String(repeating: "x", count: 257))\r\n".utf8)
         #expect(
             Replay.body(long, at: [], HTTP1Limits(), framing: .chunked).error
@@ -106,19 +106,19 @@ import Testing
         )
     }
 
-    @Test func `an extension may be as long as its bound, with each chunk again`() {
+    @Test func `each chunk may have an extension of the maximum size`() {
         let line = "1;\(String(repeating: "x", count: 255))\r\na\r\n"
         let raw = Array((line + line + "0\r\n\r\n").utf8)
         let outcome = Replay.body(raw, at: [], HTTP1Limits(), framing: .chunked)
         #expect(outcome.value?.text == "aa")
     }
 
-    @Test func `trailers are bounded`() {
+    @Test func `the number of trailers is limited`() {
         let raw = Array(("0\r\n" + String(repeating: "X: a\r\n", count: 101) + "\r\n").utf8)
         #expect(Replay.body(raw, at: [], HTTP1Limits(), framing: .chunked).error == .tooManyFields)
     }
 
-    @Test func `a length is counted off exactly`() throws {
+    @Test func `a body with a length ends after exactly that length`() throws {
         let raw = Array("helloGET".utf8)
         for cuts in Replay.cuts(of: raw) {
             let outcome = Replay.body(raw, at: cuts, HTTP1Limits(), framing: .length(5))
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `a length is complete with its last byte`() throws {
+    @Test func `a body with a length is complete with its last byte`() throws {
         var decoder = BodyDecoder(.length(5))
         let event = try decoder.next(Array("hello".utf8).span)
         #expect(event == .data(skip: 0, count: 5))
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: [BodyFraming.none, .length(0)])
-    func `no body is complete at once`(_ framing: BodyFraming) throws {
+    func `an absent body is complete immediately`(_ framing: BodyFraming) throws {
         var decoder = BodyDecoder(framing)
         #expect(decoder.isComplete)
         let event = try decoder.next(Array("GET".utf8).span)
@@ -156,7 +156,7 @@ import Testing
         #expect(throws: HTTP1Error.cutShort) { try chunked.endOfStream() }
     }
 
-    @Test func `framing and data of several chunks come out in as few events as possible`() throws {
+    @Test func `several chunks are decoded in the minimum number of events`() throws {
         let raw = Array("5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n".utf8)
         var decoder = BodyDecoder(.chunked)
         let first = try decoder.next(raw.span)

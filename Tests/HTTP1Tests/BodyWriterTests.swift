@@ -3,7 +3,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import Testing
 
-/// Bodies as they go out: pieces in, bytes out.
+/// The encoding of bodies: pieces in, bytes out.
 @Suite struct BodyWriterTests {
     private func written(
         _ pieces: [String],
@@ -29,16 +29,16 @@ import Testing
     }
 
     @Test(arguments: [BodyFraming.length(3), .untilClose])
-    func `pieces of any other body go out as they are`(_ framing: BodyFraming) throws {
+    func `the pieces of any other body are sent unchanged`(_ framing: BodyFraming) throws {
         #expect(try written(["ab", "", "c"], framing, trailers: ["X-Sum": "3"]) == "abc")
     }
 
-    @Test func `what went out with the head counts`() throws {
+    @Test func `content sent with the head counts toward the length`() throws {
         #expect(try written(["c"], .length(3), after: 2) == "c")
     }
 
     @Test(arguments: [["ab"], ["abcd"], ["ab", "cd"], []])
-    func `a body that does not have its announced length is refused`(_ pieces: [String]) {
+    func `a body that differs from its announced length is refused`(_ pieces: [String]) {
         #expect(throws: BodyWriter.LengthMismatch.self) { try written(pieces, .length(3)) }
     }
 }

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a request says how its body is framed`() {
+    @Test func `a request head contains the framing of its body`() {
         #expect(request(.get, .none) == "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(request(.post, .none) == "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
         #expect(
@@ -35,7 +35,7 @@ import Testing
         )
     }
 
-    @Test func `fields that the encoder writes are not written twice`() {
+    @Test func `fields that the encoder writes are not duplicated`() {
         let headers: HTTPHeaders = [
             "Host": "evil", "X-A": "1", "Content-Length": "9", "Transfer-Encoding": "chunked",
             "Connection": "x", "X-B": "2", "Keep-Alive": "5",
@@ -58,14 +58,14 @@ import Testing
         )
     }
 
-    @Test func `a response without length closes the connection`() {
+    @Test func `a response without a length closes the connection`() {
         let text = written {
             HeadEncoder.encodeResponse(status: 200, headers: [:], framing: .untilClose, into: $0)
         }
         #expect(text == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
     }
 
-    @Test func `the answer to HEAD announces a length`() {
+    @Test func `the response to HEAD announces a length`() {
         let text = written {
             HeadEncoder.encodeResponse(
                 status: 200,
@@ -94,7 +94,7 @@ import Testing
         #expect(text == "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n")
     }
 
-    @Test func `a status without usual reason keeps its space`() {
+    @Test func `a status without a usual reason phrase keeps its space`() {
         let text = written {
             HeadEncoder.encodeResponse(status: 299, headers: [:], framing: .length(0), into: $0)
         }
@@ -108,7 +108,7 @@ import Testing
         (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
         (1_798_761_599, "Thu, 31 Dec 2026 23:59:59 GMT"),
     ])
-    func `a date is written as fields have it`(seconds: UInt64, expected: String) {
+    func `a date is encoded in the format of HTTP fields`(seconds: UInt64, expected: String) {
         let text = written {
             HeadEncoder.encodeResponse(
                 status: 200,
@@ -123,7 +123,7 @@ import Testing
         )
     }
 
-    @Test func `chunks are written as they are read`() {
+    @Test func `encoded chunks can be decoded`() {
         let text = written {
             BodyWriter.chunkHeader(count: 11, into: $0)
             $0.append("hello world")
@@ -135,7 +135,7 @@ import Testing
         #expect(body == Replay.Body(content: Array("hello world".utf8), trailers: ["X-Sum": "1"]))
     }
 
-    @Test func `a request that was encoded decodes to the same`() throws {
+    @Test func `an encoded request decodes to the same request`() throws {
         let raw = Array(
             "PUT /a?b HTTP/1.1\r\nhost: a:81\r\nX-One:1\r\nX-Two: \u{E9}\r\nx-one:\t2 \r\nContent-Length: 3\r\n\r\n"
                 .utf8
@@ -160,7 +160,7 @@ import Testing
         #expect(again.headers == head.headers)
     }
 
-    @Test func `a response that was encoded decodes to the same`() throws {
+    @Test func `an encoded response decodes to the same response`() throws {
         let headers: HTTPHeaders = ["X-One": "1", "ETag": "\"a\"", "x-one": "2"]
         let output = OutputBuffer()
         HeadEncoder.encodeResponse(status: 206, headers: headers, framing: .chunked, into: output)

@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 import Testing
 
 @Suite struct HopByHopTests {
-    @Test func `fields of one connection go, all others stay`() {
+    @Test func `fields of one connection are removed, and all others stay`() {
         var headers: HTTPHeaders = [
             "Connection": "keep-alive", "TE": "trailers", "X-A": "1", "Upgrade": "h2c",
             "HTTP2-Settings": "x", "Proxy-Authorization": "x", "Keep-Alive": "timeout=5",
@@ -16,7 +16,7 @@ import Testing
         #expect(removal.refused.isEmpty)
     }
 
-    @Test func `another spelling does not carry such a field past this hop`() {
+    @Test func `another spelling of such a field is removed`() {
         var headers: HTTPHeaders = [
             "Proxy_Authorization": "Bearer key", "Keep.Alive": "x", "Content.Length": "5",
             "Transfer~Encoding": "chunked", "X_Api_Key": "k", "ETag": "e",
@@ -26,7 +26,7 @@ import Testing
         #expect(removal.refused.isEmpty)
     }
 
-    @Test func `what Connection nominates goes too`() {
+    @Test func `fields that Connection nominates are removed`() {
         var headers: HTTPHeaders = [
             "X-A": "1", "Connection": "x-a, ETag", "X-B": "2", "ETag": "c", "x-C": "3",
             "connection": "close,, X-C",
@@ -47,8 +47,8 @@ import Testing
         #expect(removal.refused.contains("X-Key"))
     }
 
-    /// A head has room for thousands: neither the work nor the log line grows with each of them.
-    @Test func `a name counts once, however often it is nominated`() {
+    /// A head can nominate thousands of fields: neither the work nor the log line may grow with each.
+    @Test func `a name counts once even if it is nominated repeatedly`() {
         let names = (0..<500).map { "x-\($0 % 7), host, etag, X-Key, authorization" }
         var headers = HTTPHeaders()
         for name in ["X-0", "X-6", "X-7", "ETag", "X-Key", "Host"] {
@@ -60,7 +60,7 @@ import Testing
         #expect(removal.refused == ["Host", "X-Key", "Authorization"])
     }
 
-    @Test func `a section without such fields is left alone`() {
+    @Test func `a section without such fields stays unchanged`() {
         var headers: HTTPHeaders = ["X-A": "1", "Host": "a"]
         let before = headers
         _ = HopByHop(removingFrom: &headers)

@@ -14,7 +14,7 @@ import Testing
         return whole
     }
 
-    @Test func `a head of just the limit passes, one byte more does not`() {
+    @Test func `a head at the limit is accepted, and one byte more is refused`() {
         var limits = HTTP1Limits()
         limits.sectionSize = 64
         let frame = "GET / HTTP/1.1\r\n\(host)X: \r\n\r\n"
@@ -25,34 +25,34 @@ import Testing
         )
     }
 
-    @Test func `a head without end is refused at the limit`() {
+    @Test func `an endless head is refused at the limit`() {
         let filler = String(repeating: "x", count: 17 * 1024)
         #expect(verdict("GET / HTTP/1.1\r\n\(host)X: \(filler)") == .sectionTooLarge)
     }
 
-    @Test func `a hundred fields pass, one more does not`() {
+    @Test func `a hundred fields are accepted, and one more is refused`() {
         let fields = String(repeating: "X: y\r\n", count: 99)
         #expect(verdict("GET / HTTP/1.1\r\n\(host)\(fields)\r\n") == nil)
         #expect(verdict("GET / HTTP/1.1\r\n\(host)\(fields)X: y\r\n\r\n") == .tooManyFields)
     }
 
-    @Test func `a target of just the limit passes, one byte more does not`() {
+    @Test func `a target at the limit is accepted, and one byte more is refused`() {
         let path = "/" + String(repeating: "x", count: 8 * 1024 - 1)
         #expect(verdict("GET \(path) HTTP/1.1\r\n\(host)\r\n") == nil)
         #expect(verdict("GET \(path)x HTTP/1.1\r\n\(host)\r\n") == .targetTooLong)
     }
 
-    @Test func `a request line without end is refused early`() {
+    @Test func `an endless request line is refused early`() {
         #expect(verdict("GET /" + String(repeating: "x", count: 9 * 1024)) == .targetTooLong)
     }
 
-    @Test func `a status line without end is refused at the limit`() {
+    @Test func `an endless status line is refused at the limit`() {
         let raw = Array(("HTTP/1.1 200 " + String(repeating: "x", count: 17 * 1024)).utf8)
         let outcome = Replay.response(raw, at: [], HTTP1Limits(), answering: .get)
         #expect(outcome.error == .sectionTooLarge)
     }
 
-    @Test func `every error has a status of its own kind and a reason`() {
+    @Test func `every error has a suitable status and a reason`() {
         for error in HTTP1Error.allCases {
             #expect([400, 413, 414, 417, 431, 501, 505].contains(error.status.rawValue))
             #expect(error.reason.utf8CodeUnitCount > 10)

@@ -1,6 +1,6 @@
 import NetproxyHTTP1
 
-/// Requests that must not pass, with the reason they are refused for.
+/// Requests that must be refused, with the reason.
 enum RefusedRequests {
     static let all = requestLines + targets + lines + names + lengths + codings + routing + others
 

@@ -2,9 +2,9 @@ import NetproxyBytes
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// Feeds raw messages to the decoders as a connection would, in pieces of every size.
+/// Feeds raw messages to the decoders like a connection, in pieces of every size.
 enum Replay {
-    /// What came of a message.
+    /// The outcome of decoding a message.
     enum Outcome<Value: Sendable>: Sendable {
         case decoded(Value, consumed: Int)
         case refused(HTTP1Error)
@@ -15,7 +15,7 @@ enum Replay {
         var consumed: Int? { if case .decoded(_, let consumed) = self { consumed } else { nil } }
     }
 
-    /// The content of a body, and what followed it.
+    /// The content of a body, and the bytes after it.
     struct Body: Sendable, Equatable {
         var content: [UInt8] = []
         var trailers: HTTPHeaders?
@@ -73,7 +73,7 @@ enum Replay {
         }
     }
 
-    /// The ways to cut a message: not at all, once at every byte, and into single bytes.
+    /// Returns the ways to cut a message: not at all, once at every byte, and into single bytes.
     static func cuts(of raw: [UInt8]) -> [[Int]] {
         [[], Array(0..<raw.count)] + (0..<raw.count).map { [$0] }
     }
@@ -96,7 +96,7 @@ enum Replay {
     }
 }
 
-/// A raw message and what must come of it, however it is cut.
+/// A raw message and the expected outcome, regardless of the cut.
 struct Case<Verdict: Sendable>: Sendable, CustomStringConvertible {
     let name: String
     let raw: String
@@ -108,7 +108,7 @@ struct Case<Verdict: Sendable>: Sendable, CustomStringConvertible {
         self.verdict = verdict
     }
 
-    /// The bytes; every scalar of the text stands for one of them (0x00...0xFF).
+    /// The bytes; every scalar of the text represents one byte (0x00...0xFF).
     var bytes: [UInt8] { raw.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) } }
     var description: String { name }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct RequestHeadDecoderTests {
     @Test(arguments: RefusedRequests.all)
-    func `a malformed request is refused for the same reason however it is cut`(
+    func `a malformed request is refused for the same reason regardless of the cut`(
         _ request: Case<HTTP1Error>
     ) {
         for cuts in Replay.cuts(of: request.bytes) {
@@ -158,7 +158,7 @@ import Testing
     ]
 
     @Test(arguments: accepted)
-    func `a request means the same however it is cut`(_ request: Case<String>) {
+    func `a request is decoded the same regardless of the cut`(_ request: Case<String>) {
         for cuts in Replay.cuts(of: request.bytes) {
             let outcome = Replay.request(request.bytes, at: cuts, HTTP1Limits())
             #expect(outcome.value.map(summary) == request.verdict, "\(String(describing: outcome))")
@@ -176,7 +176,7 @@ import Testing
         #expect(Replay.request(raw, at: [], HTTP1Limits()).consumed == raw.count - 6)
     }
 
-    @Test func `a head without end is incomplete`() {
+    @Test func `an unfinished head is incomplete`() {
         let raw = Array("GET / HTTP/1.1\r\nHost: a\r\n\r".utf8)
         guard case .incomplete = Replay.request(raw, at: [], HTTP1Limits()) else {
             Issue.record("it should have waited")
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `one decoder takes one request after the other`() throws {
+    @Test func `a decoder decodes successive requests`() throws {
         let raw = Array("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nPUT /2 HTTP/1.1\r\nHost: b\r\n\r\n".utf8)
         var decoder = RequestHeadDecoder()
         let first = try #require(try decoder.decode(raw.span))
@@ -197,7 +197,7 @@ import Testing
         #expect(first.consumed + second.consumed == raw.count)
     }
 
-    @Test func `fields keep their order, their spelling and their repetitions`() throws {
+    @Test func `fields keep their order, spelling and repetitions`() throws {
         let raw = Array(
             "GET / HTTP/1.1\r\nHost: a\r\nx-B: 1\r\nX-a:2\r\nx-b:  3 \r\nEmpty:\r\n\r\n".utf8
         )
@@ -208,7 +208,7 @@ import Testing
         #expect(head.headers.values(of: "X-B") == ["1", "3"])
     }
 
-    @Test func `every byte is looked at once, even if they come one by one`() throws {
+    @Test func `every byte is examined once, even if bytes arrive one by one`() throws {
         let fields = (0..<60).map { "X-Field-\($0): \(String(repeating: "v", count: 100))\r\n" }
         let raw = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields.joined())\r\n".utf8)
         var decoder = RequestHeadDecoder()
@@ -226,7 +226,7 @@ import Testing
         ("GEAD / ", false), ("HAAD / ", false), ("HEED / ", false), ("HEAT / ", false),
         ("head / ", false), ("\r\n", false), ("", false),
     ])
-    func `of a head that cannot be read, the method counts`(text: String, isHead: Bool) {
+    func `the method of an unreadable head is recognized`(text: String, isHead: Bool) {
         #expect((RequestHead.unreadable(Array(text.utf8).span).method == .head) == isHead)
     }
 }

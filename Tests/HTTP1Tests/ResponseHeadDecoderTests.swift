@@ -64,7 +64,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `a malformed response is refused for the same reason however it is cut`(
+    func `a malformed response is refused for the same reason regardless of the cut`(
         _ response: Case<HTTP1Error>
     ) {
         for cuts in Replay.cuts(of: response.bytes) {
@@ -134,7 +134,7 @@ import Testing
     ]
 
     @Test(arguments: accepted)
-    func `a response means the same however it is cut`(_ response: Case<String>) {
+    func `a response is decoded the same regardless of the cut`(_ response: Case<String>) {
         for cuts in Replay.cuts(of: response.bytes) {
             let outcome = Replay.response(response.bytes, at: cuts, HTTP1Limits(), answering: .get)
             #expect(
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `what was repaired in a response is not to be seen in it`() {
+    @Test func `a repaired response contains only the repaired form`() {
         let raw = Array(
             "HTTP/1.1 200 OK\r\nX: a \r\n\t b\r\n  \r\nY\t : \r\n c\r\nContent-Length: 5\r\nContent-Length: 5,5\r\n\r\n"
                 .utf8
@@ -162,18 +162,18 @@ import Testing
     ]
 
     @Test(arguments: headAnswers)
-    func `the answer to HEAD has no body`(_ response: Case<String>) {
+    func `a response to HEAD has no body`(_ response: Case<String>) {
         let outcome = Replay.response(response.bytes, at: [], HTTP1Limits(), answering: .head)
         #expect(outcome.value.map(summary) == response.verdict)
     }
 
-    @Test func `a tunnel begins after the answer to CONNECT`() {
+    @Test func `a tunnel begins after the response to CONNECT`() {
         let raw = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".utf8)
         let outcome = Replay.response(raw, at: [], HTTP1Limits(), answering: .connect)
         #expect(outcome.value?.framing == BodyFraming.none)
     }
 
-    @Test func `interim and final response come out one after the other`() throws {
+    @Test func `interim and final responses are decoded in order`() throws {
         let raw = Array(
             "HTTP/1.1 103 x\r\nLink: a\r\n\r\nHTTP/1.1 200 x\r\nContent-Length: 0\r\n\r\n".utf8
         )

@@ -4,13 +4,12 @@ import NetproxyHTTPMessage
 import TestSupport
 import Testing
 
-/// What is accepted means the same when it is written and read again: the corpus, and damaged copies
-/// of it.
+/// Round trips of the corpus and damaged copies: an accepted message keeps its meaning.
 @Suite struct RoundTripTests {
     private static let copies = 5
 
-    // Thousands of messages, with a yield for each: other suites wait for the threads.
-    @Test func `an accepted request is written and read as the same`() async {
+    // Thousands of messages, with a yield for each, because other suites need the threads.
+    @Test func `an accepted request survives encoding and decoding`() async {
         var count = 0
         for (bytes, direction, name) in messages(where: { $0 == .request }) {
             await Task.yield()
@@ -30,7 +29,7 @@ import Testing
         #expect(count > 500)
     }
 
-    @Test func `an accepted response is written and read as the same`() async {
+    @Test func `an accepted response survives encoding and decoding`() async {
         var count = 0
         for (bytes, direction, name) in messages(where: { $0 != .request }) {
             await Task.yield()
@@ -52,7 +51,7 @@ import Testing
         #expect(count > 60)
     }
 
-    /// The encoder adds lines of its own.
+    /// Limits with space for the encoder's own lines.
     private var roomy: HTTP1Limits {
         var limits = HTTP1Limits()
         (limits.sectionSize, limits.targetSize, limits.fieldCount) = (32 << 10, 16 << 10, 110)
@@ -75,7 +74,7 @@ import Testing
     private func written(_ request: Conversation.Request) -> [UInt8] {
         let output = OutputBuffer()
         var headers = request.head.headers
-        // As the daemon does: it is forwarded only with a body that waits for it.
+        // As in the daemon, which forwards the field only with a body that waits for it.
         headers.remove(HTTPFieldName.expect)
         HeadEncoder.encodeRequest(
             method: request.head.method,
@@ -117,7 +116,7 @@ import Testing
         BodyWriter.lastChunk(trailers: trailers, into: output)
     }
 
-    /// The fields that the encoder does not write by itself.
+    /// Returns the fields that the encoder does not write itself.
     private func rest(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = headers
         headers.remove(
@@ -137,7 +136,7 @@ import Testing
     }
 }
 
-/// Damages messages, the same way on every run.
+/// Damages messages in the same way in every run.
 struct Damage {
     private static let splices = [
         "\r\n", "\r", "\n", "\0", " ", "\t", ",", ";", ":", "\u{B}", "0", "\r\n\r\n",
@@ -151,7 +150,7 @@ struct Damage {
         numbers = SplitMix64(seed: seed)
     }
 
-    /// A copy with one to three faults.
+    /// Returns a copy with one to three faults.
     mutating func damaged(_ original: [UInt8]) -> [UInt8] {
         var bytes = original
         for _ in 0..<Int.random(in: 1...3, using: &numbers) where !bytes.isEmpty {

@@ -13,7 +13,9 @@ import Testing
         ("[1:0:3:4:5:6:7:8]", "1:0:3:4:5:6:7:8", true),
         ("[1:2:3:4:5:6:1.2.3.4]", "1:2:3:4:5:6:102:304", true),
     ])
-    func `hosts come in one spelling`(_ text: String, _ host: String, _ isLiteral: Bool) throws {
+    func `hosts are converted to one spelling`(_ text: String, _ host: String, _ isLiteral: Bool)
+        throws
+    {
         let authority = try #require(Authority(text))
         #expect(authority.host == host)
         #expect(authority.isIPLiteral == isLiteral)
@@ -31,7 +33,7 @@ import Testing
         "[fe80::1%25eth0]", "[v1.a]", "[::1.2.3]", "[1.2.3.4]", "[1:]", "[:1]", "[g::]",
         "[1:2:3:4:5:6:7:1.2.3.4]", "[1.2.3.4::]", "[ ::1]",
     ])
-    func `anything else is no authority`(_ text: String) {
+    func `any other text is not an authority`(_ text: String) {
         #expect(Authority(text) == nil)
     }
 
@@ -40,7 +42,7 @@ import Testing
         #expect(Authority(String(repeating: "a", count: 256)) == nil)
     }
 
-    @Test func `the default port is the same as none`() throws {
+    @Test func `the default port equals a missing port`() throws {
         let (bare, http, https) = (
             try #require(Authority("a")), try #require(Authority("a:80")),
             try #require(Authority("a:443"))

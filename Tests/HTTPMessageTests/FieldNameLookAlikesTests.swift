@@ -1,7 +1,7 @@
 import NetproxyHTTPMessage
 import Testing
 
-/// Names that some server takes for one and the same.
+/// Names that some servers treat as the same.
 @Suite struct FieldNameLookAlikesTests {
     private func name(_ text: String) throws -> HTTPFieldName {
         try #require(HTTPFieldName(text))
@@ -11,18 +11,18 @@ import Testing
         "X-Api-Key", "x-api-key", "X_Api_Key", "X.Api.Key", "X~Api~Key", "X!Api!Key", "x'api*key",
         "X-Api_Key", "X`Api^Key", "X|Api$Key", "X+Api&Key", "X#Api%Key",
     ])
-    func `bytes that are not letters or digits are all the same`(text: String) throws {
+    func `bytes other than letters and digits are equivalent`(text: String) throws {
         #expect(try name("X-Api-Key").looksLike(name(text)))
         #expect(try name(text).looksLike("X_API.KEY"))
     }
 
     @Test(arguments: ["X-Api-Keys", "X-Api-Ke", "XApiKey", "X--Api-Key", "X-Api1Key", "Y-Api-Key"])
-    func `letters, digits and length count`(text: String) throws {
+    func `different letters, digits or lengths do not look alike`(text: String) throws {
         #expect(try !name("X-Api-Key").looksLike(name(text)))
     }
 
     @Test(arguments: ["Content_Length", "content.length", "CONTENT~LENGTH", "Content!Length"])
-    func `an imitation looks like a name without being it`(text: String) {
+    func `an imitation looks like a name but differs from it`(text: String) {
         let isImitation = HTTPFieldName.contentLength.isImitated(by: text.utf8.span)
         #expect(isImitation)
     }
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: [
         "Content-Length", "content-length", "Content_Lengt", "Content_Lengthy", "Content0Length",
     ])
-    func `the name itself does not imitate it, nor does a different one`(text: String) {
+    func `neither the name itself nor a different name is an imitation`(text: String) {
         let isImitation = HTTPFieldName.contentLength.isImitated(by: text.utf8.span)
         #expect(!isImitation)
     }
@@ -53,7 +53,7 @@ import Testing
         #expect(headers == ["Accept": "2", "X-A": "4"])
     }
 
-    @Test func `a rule may be the one with the unusual spelling`() {
+    @Test func `a rule may use the unusual spelling`() {
         var headers: HTTPHeaders = ["X-Forwarded-For": "1", "X-Tenant-Id": "2", "X-A": "3"]
         #expect(headers.contains(like: "X_Forwarded_For"))
         #expect(headers.contains(like: "X_Tenant_Id"))
@@ -63,7 +63,7 @@ import Testing
         #expect(!headers.contains(KnownField.xForwardedFor))
     }
 
-    @Test func `look-alikes are found in sections that were put together`() {
+    @Test func `look-alikes are found in combined sections`() {
         let odd: HTTPHeaders = ["User_Agent": "x"]
         for isShared in [false, true] {
             var headers: HTTPHeaders = ["X-A": "1"]
@@ -74,13 +74,13 @@ import Testing
         }
     }
 
-    @Test func `imitations go, the field itself stays`() {
+    @Test func `imitations are removed, and the field itself stays`() {
         var headers: HTTPHeaders = ["X_Tenant": "1", "X-Tenant": "2", "X-Request-Id": "3"]
         headers.removeImitations(of: ["X-Tenant", "X_Request_Id"])
         #expect(headers == ["X-Tenant": "2"])
     }
 
-    @Test func `imitations of fields for one hop go, the fields themselves stay`() {
+    @Test func `imitations of hop-by-hop fields are removed, and the fields themselves stay`() {
         var headers: HTTPHeaders = ["Proxy_Authorization": "x", "Keep-Alive": "y", "X_B": "z"]
         headers.removeImitations(of: KnownFieldSet.hopByHop)
         #expect(headers == ["Keep-Alive": "y", "X_B": "z"])

@@ -2,7 +2,7 @@ import NetproxyHTTPMessage
 import Testing
 
 @Suite struct GrammarTests {
-    @Test func `the classes are those of the RFCs`() {
+    @Test func `the character classes match the RFCs`() {
         let token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
         for byte in UInt8.min...UInt8.max {
             #expect(Grammar.isTokenByte(byte) == token.utf8.contains(byte))
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func `letters alone change case`() {
+    @Test func `only letters change case`() {
         #expect("@AZ[`az{\u{7F}".utf8.map(Grammar.lowercased) == Array("@az[`az{\u{7F}".utf8))
         #expect(Grammar.equalIgnoringCase("Keep-ALIVE", "keep-alive"))
         #expect(!Grammar.equalIgnoringCase("a@", "a`"))

@@ -12,19 +12,19 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "a:", "é", "a\r\n", "(a)", "a\"b"])
-    func `what is not a token is not a name`(text: String) {
+    func `a text that is not a token is not a field name`(text: String) {
         #expect(HTTPFieldName(text) == nil)
     }
 
     @Test(arguments: [
         "Authorization", "cookie", "X-API-KEY", "x_api_key", "Proxy_Authorization", "X.Auth.Token",
     ])
-    func `a credential field is known in every spelling`(text: String) {
+    func `a credential field is recognized in every spelling`(text: String) {
         #expect(HTTPFieldName(text)?.holdsCredential == true)
     }
 
     @Test(arguments: ["Host", "X-Api-Key-Id", "Authorizations", "X_Thing"])
-    func `other fields hold no credential`(text: String) {
+    func `other fields do not hold credentials`(text: String) {
         #expect(HTTPFieldName(text)?.holdsCredential == false)
     }
 }

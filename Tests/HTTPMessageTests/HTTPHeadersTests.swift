@@ -9,7 +9,7 @@ import Testing
         return String(decoding: output.span.array, as: UTF8.self)
     }
 
-    /// A section over a head with an untouched line, one without space, and one untouched again.
+    /// Returns a section over a head with a verbatim line, a line without a space, and another verbatim line.
     private func parsed() -> HTTPHeaders {
         let head = Array("GET\r\nA: 1\r\nHost:b\r\nC: 3\r\n\r\n".utf8)
         var headers = HTTPHeaders(head: head.span, spare: 100)
@@ -19,11 +19,11 @@ import Testing
         return headers
     }
 
-    @Test func `lines are written in order and in one form`() {
+    @Test func `lines are encoded in order and in one form`() {
         #expect(encoded(parsed()) == "A: 1\r\nHost: b\r\nC: 3\r\n")
     }
 
-    @Test func `removed, replaced and added lines show`() throws {
+    @Test func `removed, replaced and added lines are encoded`() throws {
         var headers = parsed()
         headers.remove("a")
         headers.set(try #require(HTTPField(.host, "x")))
@@ -38,7 +38,7 @@ import Testing
         ("Set-Cookie", true), ("DPoP", true), ("X-Other", false), ("X-Api-Key", true),
         ("x_api_key", true), ("Apikey", true), ("X_Other", false),
     ])
-    func `a credential is no part of a description`(name: String, isHidden: Bool) throws {
+    func `the description of a field hides credentials`(name: String, isHidden: Bool) throws {
         let known = try #require(HTTPFieldName(name))
         let field = try #require(HTTPField(known, "s3cret"))
         #expect("\(field)" == "\(name): \(isHidden ? "<redacted>" : "s3cret")")
@@ -47,7 +47,7 @@ import Testing
         #expect(dumped.contains("s3cret") != isHidden)
     }
 
-    @Test func `an attached field is one like the others`() throws {
+    @Test func `an attached field behaves like the others`() throws {
         var headers = parsed()
         let (token, key): (HTTPHeaders, HTTPHeaders) = (["Authorization": "t"], ["X-Key": "k"])
         headers.attach(token)
@@ -61,11 +61,11 @@ import Testing
         var values: [String] = []
         headers.forEachValue(of: .authorization) { values.append($0.string(in: 0..<$0.count)) }
         #expect(values == ["t"])
-        // Where one is attached already, another is copied.
+        // If one section is already attached, the next one is copied.
         headers.attach(key)
         #expect(headers["x-key"] == "k")
         #expect(headers[.authorization] == "t")
-        // What is added elsewhere comes along.
+        // Fields that are added to another section include the attached ones.
         var other: HTTPHeaders = ["E": "5"]
         other.append(headers)
         #expect(
@@ -76,13 +76,13 @@ import Testing
         )
     }
 
-    @Test func `lines that are not in one form are copied, not attached`() {
+    @Test func `lines in other forms are copied, not attached`() {
         var headers: HTTPHeaders = ["E": "5"]
         headers.attach(parsed())
         #expect(encoded(headers) == "E: 5\r\nA: 1\r\nHost: b\r\nC: 3\r\n")
     }
 
-    @Test func `an attached field leaves, and another takes its place`() {
+    @Test func `an attached field can be removed and replaced`() {
         let tokens: [HTTPHeaders] = [["Authorization": "one"], ["Authorization": "two"]]
         var headers = parsed()
         headers.attach(tokens[0])
@@ -103,13 +103,13 @@ import Testing
         #expect(tokens[0] == ["Authorization": "one"])
     }
 
-    @Test func `omitted lines are not written and stay`() {
+    @Test func `omitted lines are not encoded but stay in the section`() {
         let headers = parsed()
         #expect(encoded(headers, omitting: KnownFieldSet(.host, .via)) == "A: 1\r\nC: 3\r\n")
         #expect(headers.contains(HTTPFieldName.host))
     }
 
-    @Test func `a set of fields is removed at once`() {
+    @Test func `a set of fields is removed in one step`() {
         var headers: HTTPHeaders = ["Via": "1", "X": "2", "via": "3", "Host": "4"]
         headers.remove(KnownFieldSet(.via, .age))
         #expect(headers == ["x": "2", "host": "4"])
@@ -126,11 +126,11 @@ import Testing
     }
 
     @Test(arguments: ["a\r\nb", "a\nb", "a\0", "\u{7F}", " a", "a\t", "\u{1B}"])
-    func `an unfit value makes no field`(_ value: String) {
+    func `an invalid value does not create a field`(_ value: String) {
         #expect(HTTPField("X", value) == nil)
     }
 
-    @Test func `a name is as long as a section can count, and no longer`() throws {
+    @Test func `a name may have at most 65,535 bytes`() throws {
         let text = String(repeating: "a", count: 65_535)
         #expect(HTTPFieldName(text + "a") == nil)
         let name = try #require(HTTPFieldName(text))
@@ -140,7 +140,7 @@ import Testing
         #expect(encoded(headers) == "X: 1\r\n\(text): 2\r\n")
     }
 
-    @Test func `credentials are not described`() {
+    @Test func `the description of a section hides credentials`() {
         let headers: HTTPHeaders = ["Authorization": "Bearer s3cret", "X": "1"]
         #expect(headers.description == "Authorization: <redacted>\nX: 1")
     }

@@ -13,7 +13,7 @@ import Testing
         (499, .clientError), (500, .serverError), (599, .serverError), (600, .unknown),
         (999, .unknown),
     ])
-    func `the first digit is the class`(code: Int, kind: HTTPStatus.Class) {
+    func `the first digit determines the class`(code: Int, kind: HTTPStatus.Class) {
         #expect(HTTPStatus(rawValue: code)?.kind == kind)
     }
 

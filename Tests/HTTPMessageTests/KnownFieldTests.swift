@@ -10,7 +10,7 @@ import Testing
         #expect(HTTPFieldName(field.text + "x")?.known == nil)
     }
 
-    @Test func `the table fits in the bits of a section`() {
+    @Test func `the known fields fit in the bits of a section`() {
         #expect(KnownField.allCases.allSatisfy { $0.rawValue < 64 })
     }
 }

@@ -6,7 +6,7 @@ import Testing
         "localhost", "LocalHost", "a.localhost", "127.0.0.1", "127.255.0.9", "::1",
         "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::FFFF:7f00:1",
     ])
-    func `a loopback host is known in every spelling`(host: String) {
+    func `a loopback host is recognized in every spelling`(host: String) {
         #expect(Origin(scheme: .http, host: host).isLoopback)
     }
 
@@ -15,7 +15,7 @@ import Testing
         "127.+0.-0.1", "127.0.1", "128.0.0.1", "::",
         "::2", "1::1", "::ffff:128.0.0.1", "::127.0.0.1", "",
     ])
-    func `another host is not`(host: String) {
+    func `any other host is not loopback`(host: String) {
         #expect(!Origin(scheme: .http, host: host).isLoopback)
     }
 }

@@ -8,7 +8,7 @@ import Testing
         return RequestTarget(bytes.span, for: method)
     }
 
-    @Test func `the four forms are told apart`() throws {
+    @Test func `the four forms are distinguished`() throws {
         let host = try #require(Authority("a.example:81"))
         #expect(target("/x?y=/z") == .origin("/x?y=/z"))
         #expect(target("http://A.example:81/x") == .absolute(.http, host, "/x"))
@@ -20,7 +20,7 @@ import Testing
         ("http://a", "/"), ("HTTPS://a", "/"), ("http://a?x", "/?x"), ("http://a?x/y", "/?x/y"),
         ("http://a//b", "//b"), ("http://a/%C3%A9?%25", "/%C3%A9?%25"),
     ])
-    func `path and query of an absolute target come as they are`(_ text: String, _ path: String) {
+    func `path and query of an absolute target stay unchanged`(_ text: String, _ path: String) {
         #expect(target(text)?.pathAndQuery == path)
     }
 
@@ -34,12 +34,12 @@ import Testing
         ("/a?%00", false), ("/a?%%00", false), ("/%?a", false), ("/%4?a", false), ("/%zz", false),
         ("http://a?%", true), ("http://a/%?", false),
     ])
-    func `an invalid escape is left alone in the query only`(_ text: String, isOne: Bool) {
+    func `an invalid escape is accepted in the query only`(_ text: String, isOne: Bool) {
         #expect((target(text)?.pathAndQuery?.hasSuffix(text.suffix(2)) == true) == isOne)
     }
 
     @Test(arguments: ["/x?y", "http://a.example:81/x?y", "https://[::1]/"])
-    func `a target is written as it was read`(_ text: String) {
+    func `a target is written as it was parsed`(_ text: String) {
         #expect(target(text)?.description == text)
     }
 }

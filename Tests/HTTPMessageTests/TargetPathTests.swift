@@ -2,7 +2,7 @@ import NetproxyHTTPMessage
 import Testing
 
 @Suite struct TargetPathTests {
-    @Test func `path and query part at the first question mark`() {
+    @Test func `path and query are split at the first question mark`() {
         #expect(TargetPath("/a?b?c").path == "/a")
         #expect(TargetPath("/a?b?c").query == "b?c")
         #expect(TargetPath("/a?").query?.isEmpty == true)
@@ -28,7 +28,7 @@ import Testing
         ("/V1/a", "/v1"), ("/v1%2fa", "/v1"), ("/", "/v1"), ("/v1/a%2fb/../..", "/v1"),
         ("/v1//..", "/v1"), ("/a/v1", "/v1"),
     ])
-    func `a path that might leave its base is found out`(_ path: String, _ base: String) {
+    func `a path that could leave its base is detected`(_ path: String, _ base: String) {
         #expect(!TargetPath(path).staysUnder(base))
     }
 }

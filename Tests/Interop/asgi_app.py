@@ -1,6 +1,6 @@
-"""What hypercorn serves: the files of FILES_DIRECTORY, and what was posted, counted.
+"""The application of hypercorn, which serves the files of FILES_DIRECTORY and counts the posted content.
 
-Every answer says in X-HTTP-Version by which version of HTTP the request came.
+Every response contains the HTTP version of the request in X-HTTP-Version.
 """
 
 import hashlib

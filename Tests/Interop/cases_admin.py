@@ -1,4 +1,5 @@
-"""What the admin socket is for: why, exec, the live log, reload; and the exit codes of all commands."""
+"""The functions of the admin socket: why, exec, the live log and reload; and the exit codes of all
+commands."""
 
 import itertools
 import json
@@ -24,7 +25,7 @@ def start(proxy, *arguments, **options):
 
 
 def ran(proxy, *command, channels=()):
-    """netproxy exec with a program; returns exit code and output."""
+    """Runs a program with netproxy exec; returns exit code and output."""
     named = [word for name in channels for word in ("--channel", name)]
     child = start(proxy, "exec", "--config", proxy.config_path, *named, "--", *command)
     try:
@@ -71,13 +72,13 @@ def exec_runs_real_clients(world):
                   "print(urllib.request.urlopen(request).status)\n")
         code, output = ran(proxy, sys.executable, "-c", script, channels=["files"])
         equal((code, output.strip()), (0, "200"), "urllib with the base URL and the key")
-        # The variables alone: curl takes the key out of them, and the upstream is no exception.
+        # Only with the variables: curl reads the key from them, and NO_PROXY does not cover the upstream.
         upstream = channel["upstream"].replace("https://", "http://")
         code, output = ran(proxy, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
                            upstream + "/hello.txt")
         equal((code, output), (0, "200"), "curl with http_proxy")
-        # The README's line. Debian's curl knows no ports in no_proxy, and asks the proxy for the
-        # proxy's own URL in absolute-form.
+        # The README's line. Debian's curl ignores ports in no_proxy, and requests the proxy's own URL from
+        # the proxy in absolute-form.
         for host in ("127.0.0.1", "localhost"):
             line = ('curl -s -w "%{http_code}" -o /dev/null "$NETPROXY_FILES_URL/hello.txt"'
                     ' -H "Proxy-Authorization: Bearer $NETPROXY_KEY"')
@@ -120,7 +121,7 @@ def the_live_log(world):
              "http://localhost/tail?channel=files&where=status%3E%3D400"],
             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         try:
-            # Until the reader is there, nothing is kept for it.
+            # Until the reader starts, nothing is kept for it.
             os.set_blocking(tail.stdout.fileno(), False)
 
             seen = bytearray()
@@ -161,7 +162,7 @@ def other_formats(world):
 
 @case
 def keys_and_reloads_are_audited(world):
-    """Each line says who, and the exchanges with a lent key name it."""
+    """Each line names the user, and the records of exchanges with a lent key contain the key's name."""
     with Netproxy(world, {"files": world.channel("/files")}) as proxy:
         done = subprocess.run(
             [world.netproxy, "exec", "--config", proxy.config_path, "--", "sh", "-c",
@@ -221,7 +222,8 @@ def exit_codes(world):
         for shell in ("bash", "zsh", "fish"):
             done = proxy.command("--generate-completion-script", shell, config=False)
             check(done.returncode == 0 and "netproxy" in done.stdout, f"completion for {shell}")
-        # As the script for bash asks: the completion's key, which word, where in it, the words as typed.
+        # The request of the script for bash: the completion's key, the word, the position in it, and the
+        # typed words.
         asked = (("token", "--", "positional@0", "2"), ("exec", "--", "--channel", "3"))
         home = "~/" + os.path.relpath(proxy.config_path, proxy.directory)
         for words, path in itertools.product(asked, (proxy.config_path, home)):

@@ -1,6 +1,6 @@
-"""AWS: apps with dummy keys through channels that sign each request (`auth.aws`).
+"""AWS: clients with dummy keys use channels that sign each request (`auth.aws`).
 
-An origin recomputes each signature with botocore; moto, a model of AWS, verifies what boto3 sends.
+An origin recomputes each signature with botocore; moto, a model of AWS, verifies the requests of boto3.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def signed(service, port, keys=None, scheme="http", **channel):
 
 
 class Secrets:
-    """Values that may be in no log."""
+    """Values that no log may contain."""
 
     def __init__(self, *values):
         self.values = set(values)
@@ -48,7 +48,7 @@ class Secrets:
 
 @case
 def aws_random_requests(world):
-    """10,000 requests, and botocore makes the same signature of each, byte for byte."""
+    """For 10,000 requests, botocore computes the same signature, byte for byte."""
     port, tls_port = free_port(), free_port()
     channels = {
         "s3": signed("s3", port),
@@ -90,7 +90,7 @@ def key_file(world, text):
 
 @case
 def aws_boto3(world):
-    """boto3 with dummy keys: S3 with odd names and uploads in parts, DynamoDB, a role, new keys."""
+    """boto3 with dummy keys: S3 with unusual names and multipart uploads, DynamoDB, a role, new keys."""
     with moto(world) as (port, user):
         secret = key_file(world, user["secret"])
         keys = {"access_key_id": user["id"], "secret_access_key": "file:" + secret}
@@ -117,7 +117,7 @@ def aws_boto3(world):
                                  ("role", ":assumed-role/reader/netproxy")):
                 arn = app(world, proxy.directory, "identity", proxy.url(f"/{channel}"))[0]
                 check(arn.endswith(end), f"{channel} signs as {arn}")
-            # The key that the channel began with is refused; by then the file has another.
+            # The initial key of the channel is refused; by then the file contains another key.
             with open(replaced, "w", encoding="utf-8") as file:
                 file.write(user["id"] + "\n")
             found = app(world, proxy.directory, "list", proxy.url("/replaced"))
@@ -129,7 +129,7 @@ def aws_boto3(world):
 
 
 class Account(Secrets):
-    """What a recipe takes for its API: a model of AWS, and the user's secret key."""
+    """The API of a recipe: a model of AWS, and the user's secret key."""
 
     def __init__(self, port, user):
         super().__init__(user["secret"])
@@ -137,14 +137,14 @@ class Account(Secrets):
         self.user = user
 
     def fill_in(self, text):
-        """The key, and what the host of a model does not tell."""
+        """Inserts the key and the parameters that the host of a model does not imply."""
         text = text.replace("AKIDEXAMPLE", self.user["id"])
         return text.replace("https://s3.eu-central-1.amazonaws.com", self.base)
 
 
 @recipe
 def recipe_boto3(world):
-    """The key that is lent stands where the id of an AWS key would, in the app's own signature."""
+    """A lent key is used as the ID of an AWS key in the client's own signature."""
     with moto(world) as (port, user):
         account = Account(port, user)
         proxy = Recipe(world, "boto3", account)
@@ -165,7 +165,7 @@ def recipe_boto3(world):
 
 @case
 def aws_guide(world):
-    """The example of the guide's page, typed."""
+    """Runs the commands of the example on the guide's page."""
     with moto(world) as (port, user):
         account = Account(port, user)
         text = account.fill_in(block("yaml", "auth:", f"{GUIDE}/AWS.md"))
@@ -222,7 +222,7 @@ class Metadata(http.server.BaseHTTPRequestHandler):
 
 @case
 def aws_metadata(world):
-    """The roles of a container and of an instance, whose credentials end and are renewed."""
+    """The roles of a container and of an instance have credentials that expire and are renewed."""
     with moto(world) as (port, user), http.server.ThreadingHTTPServer(
             ("127.0.0.1", 0), Metadata) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -241,7 +241,7 @@ def aws_metadata(world):
                 arn = app(world, proxy.directory, "identity", proxy.url(f"/{name}"))[0]
                 check(arn.endswith(":user/app"), f"{name} signs as {arn}")
             equal(Metadata.asked.count("/container"), 1, "requests to the agent")
-            # Renewed before their end, when a request comes by then.
+            # Renewed before they expire, if a request arrives at that time.
             eventually(lambda: app(world, proxy.directory, "identity", proxy.url("/container"))
                        and Metadata.asked.count("/container") > 1, "the agent is asked again", 15)
             record = proxy.exchanges("container")[-1]

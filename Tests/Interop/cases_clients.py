@@ -1,4 +1,4 @@
-"""HTTP clients that others wrote, each through the path prefix and as forward proxy."""
+"""HTTP clients of other authors, each through the path prefix and with netproxy as a forward proxy."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from world import HERE, run
 
 
 def program(name):
-    """The path of a program, or a skipped case."""
+    """Returns the path of a program, or skips the case."""
     found = shutil.which(name)
     if not found:
         raise Skipped(f"{name} is not installed")
@@ -19,8 +19,8 @@ def program(name):
 
 
 def run_client(world, command, modes=("base", "forward"), connections=2):
-    """Runs `command MODE URL PROXY` through a daemon with a live credential, then once more
-    with a token that was revoked in between. `connections` is how many the app may open."""
+    """Runs `command MODE URL PROXY` through a daemon with a valid credential, and once more with a token
+    that was revoked in between. `connections` is the maximum number of client connections."""
     client = world.auth.register()
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         for mode in modes:
@@ -82,7 +82,7 @@ def client_aiohttp(world):
 @case
 def client_node_fetch(world):
     node = program("node")
-    # Node 20's fetch knows no forward proxy.
+    # Node 20's fetch does not support forward proxies.
     run_client(world, [node, os.path.join(HERE, "clients", "node_clients.mjs"), "fetch"],
                modes=("base",))
 
@@ -105,7 +105,7 @@ def java_client(world, version):
 
 @case
 def client_java(world):
-    """The JDK's HttpClient as it is: it asks for an upgrade to h2c."""
+    """The JDK's HttpClient with its defaults requests an upgrade to h2c."""
     java_client(world, "default")
 
 
@@ -131,7 +131,7 @@ def client_wget(world):
 
 @case
 def client_git_clone(world):
-    """A clone over plain HTTP from nginx, by base URL and with http.proxy."""
+    """Clones over plain HTTP from nginx, by base URL and with http.proxy."""
     git = program("git")
     environment = clean_environment(
         HOME=world.directory, GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0",

@@ -1,4 +1,4 @@
-"""The configuration as an operator meets it: check, include, the schema, the plan of a reload."""
+"""The operator's view of the configuration: check, include, the schema, the plan of a reload."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def check_with_the_permissions_of_another_user(world):
     equal(done.returncode, 78, f"check as nobody: {done.stderr}")
     check(f"permission denied for user nobody in {closed}; fix: chmod o+x {closed}" in done.stderr,
           f"no advice: {done.stderr}")
-    # Each fix that is proposed is made, until nothing is left.
+    # Apply each proposed fix until there are none.
     for _ in range(4):
         fixes = set(re.findall(r"; fix: (.+)$", done.stderr, re.M))
         if done.returncode == 0:

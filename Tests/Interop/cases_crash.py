@@ -1,7 +1,7 @@
-"""SIGKILL at every step of a refresh of a rotating refresh token, then a start on what is left.
+"""SIGKILL at every step of a refresh with a rotating refresh token, then a restart from the remaining state.
 
-The steps of a refresh: the intent is made durable, the request is sent, the server rotates, the
-answer arrives, the new tokens are made durable, the app gets its answer.
+The steps of a refresh: the intent is made durable, the request is sent, the server rotates, the response
+arrives, the new tokens are made durable, the client gets its response.
 """
 
 import json
@@ -25,7 +25,7 @@ def expect_ok(daemon):
 
 
 class Refreshing:
-    """`netproxy token --refresh` in the background: it ends with the daemon."""
+    """Runs `netproxy token --refresh` in the background; it ends with the daemon."""
 
     def __init__(self, daemon):
         self.thread = threading.Thread(
@@ -37,7 +37,7 @@ class Refreshing:
 
 
 def started(world, endpoint, is_shared=False):
-    """A daemon whose first token is there."""
+    """Starts a daemon that has its first token."""
     daemon = Mortal(world, endpoint, is_shared=is_shared)
     daemon.start()
     expect_ok(daemon)
@@ -46,16 +46,17 @@ def started(world, endpoint, is_shared=False):
 
 
 def is_settled(endpoint, count):
-    """Whether the server is done with as many token requests."""
+    """Whether the server has finished the given number of token requests."""
     outcomes = endpoint.outcomes()
     return len(outcomes) >= count and "arrived" not in outcomes
 
 
 def expect_alive(daemon, endpoint, outcomes):
-    """Starts the daemon again: the app is served, and the refresh tokens go on from there."""
+    """Restarts the daemon and checks that it serves the client and that the refresh tokens continue from
+    there."""
     with daemon:
         expect_ok(daemon)
-        # A start that has something to settle does so at once, whether anybody asks or not.
+        # If something is unresolved at the start, netproxy resolves it immediately, even without a request.
         eventually(lambda: is_settled(endpoint, len(outcomes)), "the start settles it")
         equal(endpoint.outcomes(), outcomes, "token requests after the start")
         done = daemon.command("token", "orders", "--refresh")
@@ -66,7 +67,7 @@ def expect_alive(daemon, endpoint, outcomes):
 
 
 def left_behind(daemon):
-    """What a restart finds: the number of the refresh token, and what else there is."""
+    """Returns the state that a restart finds: the number of the refresh token, and other files."""
     with open(daemon.token_file(), encoding="utf-8") as file:
         document = json.load(file)
     found = ["token " + document["refresh_token"].removeprefix(REFRESH).split("-")[0]]
@@ -78,8 +79,8 @@ def left_behind(daemon):
 
 
 def killed_in_a_system_call(world, system_call, left, of_the_intent, on=None, is_shared=False):
-    """Kills the daemon in a call that makes the intent, or the new tokens, durable, and looks at
-    what is left then: that is how the step is known to be the right one."""
+    """Kills the daemon in a call that makes the intent, or the new tokens, durable. The remaining state
+    then shows that the kill happened at the intended step."""
     with Endpoint() as endpoint:
         daemon = started(world, endpoint, is_shared)
         place = getattr(daemon, on) if on else None
@@ -119,7 +120,7 @@ def killed_before_the_intent_is_in_its_place_the_session_survives(world):
 
 @case
 def killed_between_intent_and_request_the_session_survives(world):
-    """The intent stands and the request was never sent: the start finds out with one refresh."""
+    """The intent exists and the request was never sent: the start resolves it with one refresh."""
     left = ["token 1", "intent"]
     steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=True, on="state")
     survives(steps, ["rotated", "rotated"])
@@ -155,7 +156,7 @@ def killed_before_the_tokens_are_in_their_place_the_session_survives_in_the_grac
 
 @case
 def killed_before_the_directory_is_durable_the_session_survives(world):
-    """The file is in its place, which a kill, unlike a power cut, leaves as it is."""
+    """The file has its final name; a kill, unlike a power failure, does not undo this."""
     left = ["token 2"]
     steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=False, on="state")
     survives(steps, ["rotated", "rotated"])
@@ -173,7 +174,8 @@ def killed_at_a_gate(endpoint, daemon, gate):
 
 @case
 def killed_before_the_server_has_acted_the_session_survives(world):
-    """The server forgets the request of the dead: without any grace the token is still good."""
+    """The server ignores the request of a killed daemon, so the token is still valid, even without a grace
+    window."""
     with Endpoint(grace=0) as endpoint:
         daemon = started(world, endpoint)
         endpoint.drop_held = True
@@ -184,7 +186,7 @@ def killed_before_the_server_has_acted_the_session_survives(world):
 
 @case
 def killed_while_the_server_acts_the_session_survives_in_the_grace(world):
-    """The request of the dead is answered all the same."""
+    """The server processes the request of the killed daemon."""
     with Endpoint() as endpoint:
         daemon = started(world, endpoint)
         killed_at_a_gate(endpoint, daemon, endpoint.before)
@@ -201,7 +203,7 @@ def killed_before_the_answer_is_there_the_session_survives_in_the_grace(world):
 
 @case
 def killed_before_the_app_has_its_answer_the_session_survives(world):
-    """The new tokens are durable: no token request is needed to go on, grace or not."""
+    """The new tokens are durable: no token request is necessary, with or without a grace window."""
     with Endpoint(grace=0) as endpoint:
         daemon = started(world, endpoint)
         endpoint.revoke()
@@ -219,14 +221,14 @@ def killed_before_the_app_has_its_answer_the_session_survives(world):
 
 @case
 def killed_after_the_rotation_without_a_grace_it_says_what_to_do(world):
-    """Nobody can save this session: the only refresh token in force was in the lost answer."""
+    """This session cannot be recovered: the lost response contained the only valid refresh token."""
     with Endpoint(grace=0) as endpoint:
         daemon = started(world, endpoint)
         killed_at_a_gate(endpoint, daemon, endpoint.after)
         with daemon:
             def refused():
                 answer = get(daemon)
-                # Until the server has said no, the stored access token, or its own 401.
+                # Until the server refuses, the stored access token is used, or the API's 401 is returned.
                 check(answer.status in (200, 401, 503), f"status ({answer})")
                 return answer if answer.status == 503 else None
 
@@ -244,7 +246,7 @@ def killed_after_the_rotation_without_a_grace_it_says_what_to_do(world):
                 "the channel's log says what to do")
             for _ in range(3):
                 equal(get(daemon).status, 503, "status of the requests after it")
-        # Found out once; nobody asks again, not even after another start.
+        # The refusal is remembered: no further request is sent, even after another start.
         with daemon:
             problem = json.loads(eventually(refused, "the app is told", 20).body)
             check("sign in again" in problem["detail"], f"detail: {problem}")

@@ -1,4 +1,4 @@
-"""The daemon as an operator meets it: tail, status, why, admin, signals, stopping."""
+"""The operator's view of the daemon: tail, status, why, admin, signals, stopping."""
 
 import contextlib
 import http.client
@@ -34,7 +34,7 @@ def tail_shows_the_last_lines(world):
         done = proxy.command("tail", "-n", "5", "--json")
         equal(done.returncode, 0, f"exit code ({done.stderr})")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-        # Loops write in their own time: the file is not sorted, what tail shows is.
+        # Loops write independently: the file is not sorted, but the output of tail is.
         ours = [record["request_id"] for record in
                 sorted(proxy.exchanges("static"), key=lambda record: record["time"])][-5:]
         equal([line["request_id"] for line in lines], ours, "the last five, newest last")
@@ -72,7 +72,7 @@ def tail_follows(world):
                 env=proxy.environment())
         try:
             def followed():
-                # The follower may start late: keep requests coming until one shows.
+                # The follower can start late: keep sending requests until it shows one.
                 word = world.unique("follow")
                 curl(proxy, proxy.url("/static/hello.txt?" + word))
                 line = proxy.exchange("static", word)
@@ -92,7 +92,7 @@ def tail_follows(world):
 
 @case
 def a_sandbox_keeps_its_socket_when_the_daemon_restarts(world):
-    """netproxy-agent.socket: systemd holds the socket, and a bind mount of its directory stays valid."""
+    """netproxy-agent.socket: systemd owns the socket, and a bind mount of its directory stays valid."""
     proxy = static(world)
     outside = os.path.join(proxy.directory, "netproxy-agent")
     inside = os.path.join(proxy.directory, "sandbox")
@@ -120,7 +120,7 @@ def a_sandbox_keeps_its_socket_when_the_daemon_restarts(world):
             equal(proxy.stop(), 0, "the end of the first daemon")
             proxy.start()
             equal(ask(), "hello from nginx\n", "after the restart")
-            # It waits in the socket while no daemon runs.
+            # The request waits in the socket while no daemon runs.
             equal(proxy.stop(), 0, "the end of the second daemon")
             sandbox.stdin.write("/static/hello.txt\n")
             sandbox.stdin.flush()
@@ -159,7 +159,7 @@ def systemd_is_told(world):
                   "the time of the reload")
             expect("READY", "STATUS")
             expect("WATCHDOG")
-            # A stopped process is what a watchdog is for: it hears nothing.
+            # A stopped process does not respond to the watchdog.
             proxy.child.signal(signal.SIGSTOP)
             try:
                 manager.setblocking(False)
@@ -201,7 +201,7 @@ def status_and_token(world):
               f"version: {done.stdout}")
 
 
-# How often a channel was asked, by three metrics, as the client library of Prometheus reads them.
+# The numbers of a channel's requests, from three metrics, as parsed by the Prometheus client library.
 PROMETHEUS = """
 import sys
 from prometheus_client.parser import text_string_to_metric_families
@@ -231,7 +231,7 @@ def admin_socket(world):
 
 
 def in_flight(proxy):
-    """How many connections to upstreams carry a request."""
+    """Returns the number of upstream connections with a request in flight."""
     figures = admin(proxy, "/metrics").body.decode()
     count = {name: int(value) for name, value in re.findall(
         r"^netproxy_upstream_(connections|idle_connections){[^}]*} (\d+)$", figures, re.M)}
@@ -261,7 +261,8 @@ def sigterm_finishes_the_exchange_and_exits_0(world):
 
 @contextlib.contextmanager
 def hanging(world, drain):
-    """A daemon that has had SIGTERM while an exchange hangs; ends when it and the app have."""
+    """Yields a daemon that received SIGTERM while an exchange hangs; ends when the daemon and the client
+    have ended."""
     client = world.auth.register()
     with Netproxy(world, {"orders": world.oauth_channel(client)}, drain=drain) as proxy:
         curl(proxy, proxy.url("/orders/" + world.unique("first")))
@@ -283,7 +284,7 @@ def sigterm_ends_within_drain_whatever_hangs(world):
 
 @contextlib.contextmanager
 def running(proxy, **streams):
-    """A daemon with streams of its own, which has not listened yet; ended if it has not done so."""
+    """Yields a daemon with its own streams before it listens; stops it if it has not stopped."""
     proxy.write_config()
     with subprocess.Popen([proxy.world.netproxy, "run", "--config", proxy.config_path],
                           env=proxy.environment(), cwd=proxy.directory, stdin=subprocess.DEVNULL,
@@ -314,7 +315,7 @@ def sigterm_ends_a_start_that_reads_its_secrets(world):
 
 @case
 def readers_that_do_not_read_stop_nothing(world):
-    """A terminal and a service manager, each with as much before it as it takes."""
+    """A terminal and a service manager, each with its buffers full."""
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     proxy = Netproxy(world, {"files": world.channel("/files")})
     proxy.variables["NOTIFY_SOCKET"] = os.path.join(proxy.directory, "notify.sock")
@@ -378,7 +379,7 @@ def sighup_reloads_and_a_broken_file_changes_nothing(world):
         check(done.returncode == 0 and "static" in done.stdout, f"reload --plan: {done.stdout}")
         equal(client_seen(world, proxy), (200, "after"), "after --plan")
         equal(proxy.command("reload").returncode, 0, "exit code of reload")
-        # The command is synchronous: the next request already has the new configuration.
+        # The command is synchronous: the next request already uses the new configuration.
         equal(client_seen(world, proxy), (200, "by-command"), "after netproxy reload")
 
 

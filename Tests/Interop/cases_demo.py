@@ -1,4 +1,4 @@
-"""The demo as its reader meets it: two terminals, no options, nothing left."""
+"""The demo as in its instructions: two terminals, no options, and nothing left afterward."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from harness import Failure, case, check, clean_environment, equal, eventually
 
 
 class Demo:
-    """A running demo in a home and a temporary directory of its own, and commands beside it."""
+    """A running demo with its own home and temporary directory, and commands for it."""
 
     def __init__(self, world):
         self.world = world
@@ -55,7 +55,7 @@ class Demo:
         return done.stdout
 
     def last(self, path):
-        """The last line of the log, once it is that of a path."""
+        """Returns the last line of the log when it has the path."""
         return eventually(lambda: next((line for line in [self.printed("netproxy tail -n 1").rstrip("\n")]
                                         if path in line), None), f"{path} in the log")
 
@@ -74,7 +74,7 @@ def the_demo_is_the_product(world):
         page = re.search(r"page: (http://[^ ]+)", said)
         check(page, f"no page in\n{said}")
         for line in said.splitlines():
-            # What is printed to paste works as it is; `#` begins a comment for sh, too.
+            # Printed commands work unchanged; `#` also begins a comment in sh.
             if line.strip().startswith("curl"):
                 demo.printed(f"{line.strip()}")
         for name in ("status", "tail", "why", "token"):
@@ -85,7 +85,7 @@ def the_demo_is_the_product(world):
         demo.printed("netproxy why")
         check("orders" in demo.printed("netproxy status"), "status lacks the channel")
         check("generation" in demo.printed("netproxy token orders"), "token lacks its generation")
-        # The page takes the list from there; Tests/Browser looks at it.
+        # The page reads its list from there; Tests/Browser tests the page itself.
         shown = demo.printed(f"curl -sS --max-time 4 '{page[1]}tail?last=100' || true")
         check("/nowhere" in shown, "the page does not get the log")
         demo.process.send_signal(signal.SIGINT)
@@ -104,7 +104,7 @@ def tail_as_curl_runs_as_printed(world):
             demo.last(path.partition("?")[0])
             command = demo.printed("netproxy tail -n 1 --as curl")
             check("uthorization" not in command, f"a credential in {command}")
-            # As it was printed; .curlrc has it print the status.
+            # The command is unchanged; .curlrc makes it print the status.
             equal(demo.printed(command), status, f"output of {command}")
         if not demo.printed("netproxy tail -n 1 --as curl-upstream"):
             raise Failure("nothing for the upstream")

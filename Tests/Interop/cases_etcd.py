@@ -1,4 +1,4 @@
-"""One sign-in for many machines: tokens in etcd, of which everything may fail."""
+"""One sign-in for many machines: tokens in etcd, all parts of which can fail."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from traffic import problem_of
 
 
 class Site(ExitStack):
-    """An endpoint, a cluster and machines on it, for one case; all end with it."""
+    """An endpoint, a cluster and its machines, for one case; all end with the case."""
 
     def __init__(self, world, lifetime=60.0, grace=30.0, **cluster):
         super().__init__()
@@ -35,12 +35,12 @@ class Site(ExitStack):
         self.state_key = new_state_key(world)
 
     def made(self, is_relayed=False, state_key=None, **keys):
-        """A machine that is not started."""
+        """Returns a machine that is not started."""
         return Machine(self.world, self.endpoint, self.cluster, state_key or self.state_key,
                        self.relays if is_relayed else None, **keys)
 
     def machine(self, **keys):
-        """A machine that runs; at the end it must exit 0 and have leaked nothing."""
+        """Starts a machine, which must exit with 0 and have leaked nothing."""
         return self.enter_context(self.made(**keys))
 
     def machines(self, count, **keys):
@@ -51,8 +51,8 @@ class Site(ExitStack):
 
 
 def expect_unavailable(machine, words, path="/orders/1"):
-    """Waits until an app is told that there is no token, and why: with all of the words, each a
-    word or a tuple of which one is there."""
+    """Waits until a client gets an error for the missing token with all of the words; each is a word or a
+    tuple of alternatives."""
     def probe():
         answer = get(machine, path)
         check(answer.status in (200, 503), f"status ({answer})")
@@ -69,13 +69,13 @@ def expect_unavailable(machine, words, path="/orders/1"):
 
 
 def generation(machine):
-    """Of the token that the machine has."""
+    """Returns the generation of the machine's token."""
     channel, = json.loads(machine.command("status", "--json").stdout)["channels"]
     return channel["token"]["generation"]
 
 
 def expect_recovery(machine, seconds=20):
-    """Waits until the app is served again."""
+    """Waits until the client gets successful responses again."""
     eventually(lambda: get(machine).status == 200, "it recovers by itself", seconds, 0.1)
 
 
@@ -85,7 +85,7 @@ def refresh(machine):
 
 
 def at_once(functions):
-    """Runs all of them at the same moment, and returns what they return."""
+    """Runs all functions at the same time, and returns their results."""
     barrier = threading.Barrier(len(functions))
 
     def run(function):
@@ -96,12 +96,12 @@ def at_once(functions):
         return [each.result() for each in [pool.submit(run, function) for function in functions]]
 
 
-# What it is for.
+# Normal operation.
 
 
 @case
 def eight_machines_that_boot_together_make_one_token_request(world):
-    """However many start at the same moment, and each of them with a request to serve."""
+    """Any number of machines start at the same time, each with a request to serve."""
     with Site(world) as site:
         machines = [site.made() for _ in range(8)]
 
@@ -122,9 +122,9 @@ def two_machines_refresh_once_per_expiry_over_etcd(world):
 
 @case
 def machines_whose_clocks_are_an_hour_off_refresh_once_per_expiry(world):
-    """One is an hour fast and one is an hour slow: what others have stored is neither expired for
-    the one nor fresh for the other."""
-    # Without TLS: for a slow clock the certificates of a minute ago are not valid yet.
+    """One clock is an hour fast and one an hour slow; tokens stored by others are neither expired for the
+    one nor fresh for the other."""
+    # Without TLS: a slow clock would reject certificates that were created a minute ago.
     with Site(world, lifetime=3.0, tls=False) as site:
         machines = [site.machine(clock=clock) for clock in (0, 3600, -3600)]
         refresh_once_per_expiry(site.endpoint, machines, seconds=9)
@@ -132,7 +132,7 @@ def machines_whose_clocks_are_an_hour_off_refresh_once_per_expiry(world):
 
 @case
 def nothing_in_etcd_is_readable(world):
-    """No secret and no token, as it is or in base64, while a renewal is under way and after it."""
+    """No secret and no token is readable, in plain text or base64, during a renewal and after it."""
     with Site(world) as site:
         machine = site.machine()
         expect_ok(machine)
@@ -152,8 +152,8 @@ def nothing_in_etcd_is_readable(world):
 
 @case
 def a_watch_brings_the_token_of_another_machine(world):
-    """The old token is revoked and one machine renews it. The other machine's next request has the
-    new token: no 401 at the API, no token request."""
+    """The old token is revoked and one machine renews it. The next request of the other machine uses the
+    new token, without a 401 and without a token request."""
     with Site(world) as site:
         one, other = site.machines(2)
         for machine in (one, other):
@@ -170,8 +170,8 @@ def a_watch_brings_the_token_of_another_machine(world):
 
 @case
 def a_watch_that_is_dead_without_a_word_costs_one_401(world):
-    """The connections of a machine to etcd are dead, as after a reboot of a router, and nobody has
-    told it. New ones work. What another machine has renewed is found at the first 401."""
+    """The connections of a machine to etcd are silently dead, as after the restart of a router, but new
+    ones work. The machine finds the token renewed by another machine at the first 401."""
     with Site(world) as site:
         one, other = site.machine(), site.machine(is_relayed=True)
         for machine in (one, other):
@@ -181,7 +181,7 @@ def a_watch_that_is_dead_without_a_word_costs_one_401(world):
         refresh(one)
         expect_ok(other)
         equal(site.outcomes(), ["rotated", "rotated"], "token requests")
-        # And it can renew by itself.
+        # It can also renew by itself.
         refresh(other)
         expect_ok(one)
         equal(site.outcomes(), ["rotated"] * 3, "token requests in the end")
@@ -189,7 +189,8 @@ def a_watch_that_is_dead_without_a_word_costs_one_401(world):
 
 @case
 def machines_share_the_tokens_of_an_identity_that_shares(world):
-    """`share: true` with the client's own credentials, where every machine would ask for itself."""
+    """`share: true` with the client's own credentials; without it, every machine would request its own
+    token."""
     with Site(world) as site:
         grant = {**grant_of(site.endpoint, world), "grant": "client_credentials"}
         del grant["refresh_token"]
@@ -211,8 +212,8 @@ def machines_share_the_tokens_of_an_identity_that_shares(world):
 
 @case
 def without_a_quorum_the_token_in_hand_serves_until_it_expires(world):
-    """Two of three members are gone: then the app is told, nothing is renewed that could not be
-    recorded, and it recovers by itself when they are back."""
+    """Two of three members have stopped: clients get an error, no renewal happens without a record, and
+    the machine recovers when the members return."""
     with Site(world, lifetime=5) as site:
         machine = site.machine()
         expect_ok(machine)
@@ -232,7 +233,8 @@ def without_a_quorum_the_token_in_hand_serves_until_it_expires(world):
 
 @case
 def a_machine_that_is_cut_off_is_told_and_the_others_renew(world):
-    """What is cut off uses its token until that expires, and has the others' when it is back."""
+    """A machine without a connection uses its token until it expires, and has the others' token after it
+    reconnects."""
     with Site(world, lifetime=6) as site, ThreadPoolExecutor(1) as apps:
         lonely, other = site.machine(is_relayed=True), site.machine()
         for machine in (lonely, other):
@@ -256,8 +258,8 @@ def a_machine_that_is_cut_off_is_told_and_the_others_renew(world):
 
 @case
 def an_intent_that_is_recorded_too_late_presents_nothing(world):
-    """The machine has the lock; that its intent was recorded it hears only after its lease has
-    ended and another machine has renewed. It presents nothing, and uses the other's token."""
+    """The machine has the lock, but the confirmation of its intent arrives only after its lease has
+    expired and another machine has renewed. It presents no token and uses the other's."""
     with Site(world, grace=0, tls=False) as site:
         late, other = site.machine(is_relayed=True), site.machine()
         for machine in (late, other):
@@ -278,8 +280,8 @@ def an_intent_that_is_recorded_too_late_presents_nothing(world):
 
 @case
 def a_token_that_could_not_be_saved_is_saved_later(world):
-    """The machine is cut off between the token endpoint's answer and the record, for longer than
-    its lease. Nobody has renewed since: it saves then, and the next one presents its successor."""
+    """The machine is disconnected between the token response and the record, for longer than its lease.
+    Nobody has renewed since: it saves the token then, and the next renewal presents its successor."""
     with Site(world, grace=0) as site:
         machine, other = site.machine(is_relayed=True), site.machine()
         for each in (machine, other):
@@ -303,8 +305,8 @@ def a_token_that_could_not_be_saved_is_saved_later(world):
 
 @case
 def a_token_that_another_machine_has_got_again_wins(world):
-    """The same, but another machine has the same answer again in the grace, and goes on from there:
-    what the first one holds is given up."""
+    """In addition, another machine receives the same response again in the grace window and continues from
+    there; the first machine discards its token."""
     with Site(world) as site:
         machine, other = site.machine(is_relayed=True), site.machine()
         for each in (machine, other):
@@ -329,7 +331,7 @@ def a_token_that_another_machine_has_got_again_wins(world):
 
 @case
 def etcd_that_is_full_is_named_and_renews_nothing(world):
-    """The quota is used up, and etcd takes no writes (NOSPACE)."""
+    """The quota is used up, and etcd accepts no writes (NOSPACE)."""
     with Site(world, lifetime=10, quota=2 << 20) as site:
         machine = site.machine()
         expect_ok(machine)
@@ -344,8 +346,8 @@ def etcd_that_is_full_is_named_and_renews_nothing(world):
 
 @case
 def certificates_that_do_not_fit_are_named(world):
-    """A client certificate of another CA, and a CA that did not sign etcd's. As `state` takes
-    effect at the next start, all is well after that."""
+    """A client certificate of another CA, and a CA that did not sign etcd's certificate. `state` takes
+    effect at the next start, after which everything works."""
     with Site(world) as site:
         strange = Certificates(world, [])
         certificate, key = strange.client
@@ -366,8 +368,8 @@ USER, PASSWORD = "netproxy", "the-password-of-netproxy"
 
 @case
 def a_user_of_etcd_may_use_its_prefix_and_no_other(world):
-    """etcd's own users and roles. A prefix without permission is named, and works as soon as it is
-    permitted; so is a wrong password. A login that has ended at etcd is made again."""
+    """etcd's own users and roles. The error for a prefix without permission names it, and the prefix works
+    as soon as it is permitted; the same applies to a wrong password. An expired login is renewed."""
     with Site(world, lifetime=4, flags=["--auth-token-ttl", "2"]) as site:
         site.cluster.enable_auth(USER, PASSWORD, "/other/")
         login = {"user": USER, "password": "file:" + world.secret_file(PASSWORD)}
@@ -389,8 +391,8 @@ def a_user_of_etcd_may_use_its_prefix_and_no_other(world):
 
 @case
 def a_client_certificate_with_a_name_and_users_is_named(world):
-    """With users enabled etcd's gateway refuses client certificates that have a common name, in
-    words that are no JSON. They reach the app's log."""
+    """With users enabled, etcd's gateway refuses client certificates that have a common name, in a text
+    that is not JSON. The client's log contains the text."""
     with Site(world) as site:
         site.cluster.enable_auth(USER, PASSWORD, "/netproxy/")
         named = site.cluster.certificates.issue(
@@ -404,7 +406,7 @@ def a_client_certificate_with_a_name_and_users_is_named(world):
 
 @case
 def a_record_of_another_program_is_left_alone(world):
-    """What netproxy did not write is neither read nor replaced; apps are told until it is gone."""
+    """A record of another program is neither used nor replaced; clients get an error until it is removed."""
     with Site(world) as site:
         for garbage in (b"not of netproxy", b"", json.dumps({"sealed": "ROT13"}).encode()):
             site.cluster.put(RECORD, garbage)
@@ -438,7 +440,8 @@ def a_record_of_another_key_is_left_alone(world):
 
 @case
 def a_new_state_key_reads_what_the_old_one_sealed(world):
-    """Machines with [new, old] read both and write with the new key: then the old one can go."""
+    """Machines with [new, old] read both and write with the new key, after which the old key can be
+    removed."""
     with Site(world) as site:
         old, new = new_state_key(world), new_state_key(world)
         before = site.machine(state_key=old)
@@ -455,7 +458,7 @@ def a_new_state_key_reads_what_the_old_one_sealed(world):
 
 
 def moved(source, target, path, *more):
-    """Moves the tokens of one configuration to another one."""
+    """Moves the tokens of one configuration to another."""
     done = source.command("state", "export", path, *more)
     equal(done.returncode, 0, f"state export ({done.stderr})")
     equal(stat.S_IMODE(os.stat(path).st_mode), 0o600, "permissions of the file")
@@ -465,11 +468,11 @@ def moved(source, target, path, *more):
 
 @case
 def tokens_move_from_files_to_etcd_and_back(world):
-    """Without a sign-in and without a token request. What was exported is not left behind, so that
-    no two stores have the same refresh token."""
+    """Without a sign-in or a token request. The export removes the exported tokens, so that no two stores
+    have the same refresh token."""
     with Site(world) as site:
         files = Mortal(world, site.endpoint)
-        # What is exported from a sealed store is sealed with its key.
+        # The export of a sealed store is sealed with its key.
         back = Mortal(world, site.endpoint, state_key=key_setting(site.state_key))
         machine = site.made()
         with files:
@@ -492,7 +495,7 @@ def tokens_move_from_files_to_etcd_and_back(world):
 
 @case
 def an_export_may_copy_and_an_import_may_replace(world):
-    """Only when it is asked for: a copy of a refresh token is a danger, and so is one replaced."""
+    """Only with an option: a copy of a refresh token is dangerous, and so is replacing one."""
     with Site(world) as site:
         machine = site.machine()
         expect_ok(machine)
@@ -512,7 +515,7 @@ def an_export_may_copy_and_an_import_may_replace(world):
 
 @case
 def an_export_waits_for_no_renewal(world):
-    """While a machine renews, the refresh token may be spent at any moment: it is not exported."""
+    """While a machine renews, the refresh token can be used at any moment, so it is not exported."""
     with Site(world) as site:
         machine = site.machine()
         expect_ok(machine)
@@ -535,6 +538,6 @@ def an_export_waits_for_no_renewal(world):
 
 @case
 def a_storm_on_a_fleet_of_six_does_no_harm(world):
-    """15 seconds of it; `fleet_storm.py 600` is the long one, with 20 machines, one of which has a
-    clock that is an hour fast: here the case of such clocks has that."""
+    """A storm of 15 seconds. `fleet_storm.py 600` is the long version, with 20 machines, one of which has
+    a clock that is an hour fast; here another case tests such clocks."""
     fleet_storm.blow(world, 15, random.randrange(1 << 32), size=6, skewed=0)

@@ -1,4 +1,4 @@
-"""Bad input from every side: configuration, requests, upstreams. The daemon says so and lives."""
+"""Invalid input from every side: configuration, requests, upstreams. The daemon reports it and survives."""
 
 import fcntl
 import json
@@ -139,8 +139,8 @@ def malformed_requests_are_400_and_close(world):
 
 @case
 def faults_upstream_are_answered_and_leak_nothing(world):
-    """Refused, hanging, silent, not TLS, wrong certificate, no such name: each its own answer,
-    in its own time, and afterwards no descriptor more than before."""
+    """Refused, hanging, silent, not TLS, wrong certificate, unknown name: each has its own response and
+    its own duration, and afterward no descriptor is left open."""
     quick = {"retry": {"attempts": 0}, "timeouts": {"connect": "1s", "response": "1s"},
              "pool": {"idle": "1s"}}
     with Silent() as silent, Silent(full=True) as full:
@@ -184,7 +184,7 @@ def faults_upstream_are_answered_and_leak_nothing(world):
 
 
 def settled_descriptors(proxy):
-    """The number of open descriptors once it has stayed the same for 1.5 s."""
+    """Returns the number of open descriptors after it has been constant for 1.5 s."""
     count, since = proxy.descriptors(), time.monotonic()
     deadline = since + 15
     while time.monotonic() - since < 1.5:
@@ -197,7 +197,7 @@ def settled_descriptors(proxy):
 
 @case
 def an_aborting_client_leaves_nothing_behind(world):
-    """Clients that go away in mid-download: the descriptors come back, the log says who."""
+    """Clients that disconnect during a download: the descriptors are closed, and the log names the client."""
     world.random_file("files", "big.bin", size=50 << 20)
     with Netproxy(world, {"slow": world.channel("/slow-files", pool={"idle": "1s"})}) as proxy:
         curl(proxy, proxy.url("/slow/hello.txt"))
@@ -212,7 +212,7 @@ def an_aborting_client_leaves_nothing_behind(world):
 
 
 class Odd(Netproxy):
-    """A daemon whose process begins in a state of its own."""
+    """A daemon whose process begins in an unusual state."""
 
     def __init__(self, *arguments, prepare=None, streams=None, **keys):
         super().__init__(*arguments, **keys)
@@ -237,7 +237,7 @@ class Odd(Netproxy):
 
 @case
 def closed_streams_are_nobody_elses(world):
-    """What is meant for a person must not go to whatever gets the number of a closed stream."""
+    """Messages for a person must not reach a descriptor that reuses the number of a closed stream."""
     def close_all():
         for number in range(3):
             os.close(number)
@@ -250,7 +250,7 @@ def closed_streams_are_nobody_elses(world):
 
 @case
 def helpers_end_where_nobody_hears_of_it(world):
-    """An ignored SIGCHLD survives exec; some supervisors hand it on."""
+    """An ignored SIGCHLD survives exec; some supervisors pass it on."""
     def ignore():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
@@ -281,7 +281,7 @@ def a_reader_that_hangs_stops_nothing(world):
 
 @case
 def a_daemon_without_descriptors_says_so_and_lives(world):
-    """Too few to start with; and apps that take all there are, while a token is to be had."""
+    """Too few descriptors at the start; and clients that use all descriptors while a token is required."""
     few = Netproxy(world, {"static": world.channel("/files")}, workers=1)
     few.write_config()
     for count in range(7, 14):
@@ -312,7 +312,7 @@ def a_daemon_without_descriptors_says_so_and_lives(world):
 
 @case
 def outputs_that_cannot_be_written_end_nothing(world):
-    """/dev/full is a disk without room."""
+    """/dev/full behaves like a full disk."""
     proxy = Netproxy(world, {"orders": world.channel("/files")})
     proxy.write_config()
     with open("/dev/full", "wb", buffering=0) as full:

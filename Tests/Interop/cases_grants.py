@@ -1,5 +1,6 @@
-"""Sign-ins and grants against servers that others wrote: django-oauth-toolkit, oidc-provider-mock,
-and nginx with client certificates."""
+"""Sign-ins and grants against servers of other authors.
+
+The servers are django-oauth-toolkit, oidc-provider-mock, and nginx with client certificates."""
 
 import json
 import os
@@ -21,7 +22,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def browse(url, form=None):
-    """One request as a browser makes it, past every proxy: status, Location, text."""
+    """Sends one request like a browser, without a proxy; returns status, Location and text."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
     data = urllib.parse.urlencode(form).encode() if form is not None else None
     try:
@@ -33,7 +34,7 @@ def browse(url, form=None):
 
 
 class Login:
-    """`netproxy login` as a person sees it, in a terminal of its own."""
+    """Runs `netproxy login` in its own terminal."""
 
     def __init__(self, np, *arguments, name="mail"):
         self.np = np
@@ -47,7 +48,7 @@ class Login:
             return file.read()
 
     def line(self, pattern):
-        """The first line that the pattern matches, once it is printed."""
+        """Returns the first line that matches the pattern, once it is printed."""
 
         def probe():
             if not self.child.running() and self.child.process.returncode:
@@ -65,7 +66,7 @@ class Login:
 
 
 def mail(world, client, **oauth):
-    """A channel to the protected API that alice signs in to."""
+    """Returns a channel to the protected API with a sign-in by alice."""
     return {"mail": world.channel("/api", auth={"oauth": {
         "issuer": world.auth.base, "client_id": client.client_id, "client_auth": "none",
         "scopes": ["read", "write"], **oauth}})}
@@ -78,7 +79,7 @@ def get(np, path, status):
 
 
 def reveal(np):
-    """The access token itself; what is printed here is not held against the leak check."""
+    """Returns the access token; this output is exempt from the leak check."""
     done = np.command("token", "mail", "--reveal")
     np.outputs.pop()
     equal(done.returncode, 0, f"the exit status of token --reveal ({done.stderr.strip()})")
@@ -86,7 +87,7 @@ def reveal(np):
 
 
 def introspect(world, token):
-    """What the server itself says about a token (RFC 7662)."""
+    """Returns the server's own description of a token (RFC 7662)."""
     asker = world.auth.register()
     return world.auth.call("POST", "/o/introspect/", {"token": token},
                            basic=(asker.client_id, asker.secret))
@@ -120,7 +121,7 @@ def login_with_a_browser_refresh_and_logout(world):
         check("You are signed in to mail." in login.end(), "the terminal is told")
         equal(len(forms(world, client, "authorization_code", mark)), 1, "codes presented")
 
-        # The daemon knows at once.
+        # The daemon uses the token immediately.
         get(np, f"/mail/{world.unique('first')}", 200)
         token = reveal(np)
         check(introspect(world, token)["active"], "the token is live for the server, too")
@@ -147,7 +148,7 @@ def login_with_a_browser_refresh_and_logout(world):
 
 @case
 def login_on_another_device(world):
-    """RFC 8628 without a daemon; the daemon finds the tokens when it starts, sealed."""
+    """RFC 8628 without a daemon; the daemon finds the sealed tokens when it starts."""
     client = world.auth.register("device_code")
     mark = world.auth.mark()
     key = os.path.join(world.directory, world.unique("state-key"))
@@ -159,7 +160,7 @@ def login_on_another_device(world):
     np.write_config()
     login = Login(np)
     code = login.line(r"\n  (\S+)\n")
-    # At least one poll comes too early and is told so.
+    # At least one poll is too early and gets an error.
     eventually(lambda: [r for r in forms(world, client, DEVICE, mark)
                         if r["error"] == "authorization_pending"], "a poll that waits", 20)
     world.auth.call("POST", "/control/devices", {"user_code": code, "status": "authorized"})
@@ -193,7 +194,7 @@ def login_that_is_denied(world):
 
 @case
 def openid_provider_signs_in(world):
-    """oidc-provider-mock: metadata at the OpenID Connect place, refresh without rotation."""
+    """oidc-provider-mock: metadata at the OpenID Connect location, refresh without rotation."""
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     provider = Child([world.python, "-m", "oidc_provider_mock", "-p", str(port), "-e", "40"],
@@ -225,7 +226,7 @@ def openid_provider_signs_in(world):
 
 @case
 def wrong_issuer_is_refused(world):
-    """The issuer is compared letter for letter."""
+    """The issuer is compared byte by byte."""
     client = world.auth.register("authorization_code")
     np = Netproxy(world, mail(world, client, grant="authorization_code",
                               issuer=world.auth.base + "/"))
@@ -237,7 +238,7 @@ def wrong_issuer_is_refused(world):
 
 @case
 def certificate_at_the_token_endpoint(world):
-    """client_auth tls: nginx demands a client certificate and gives a token for it."""
+    """client_auth tls: nginx requires a client certificate and returns a token for it."""
     run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
          "-nodes", "-days", "2", "-subj", "/CN=app", "-keyout", world.path("app.key"),
          "-out", world.path("app.pem")])
@@ -283,7 +284,7 @@ def certificate_at_the_token_endpoint(world):
 
 @case
 def assertions_verify_with_other_software(world):
-    """private_key_jwt and jwt_bearer: what reaches the token endpoint is verified by joserfc."""
+    """private_key_jwt and jwt_bearer: joserfc verifies the assertions at the token endpoint."""
     for kind, algorithm, arguments in (
             ("rsa", "RS256", ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]),
             ("p256", "ES256", ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]),
@@ -317,7 +318,7 @@ def assertions_verify_with_other_software(world):
 
 @case
 def bound_tokens_verify_with_other_software(world):
-    """DPoP: each proof is verified by joserfc, nonces change, a revoked token is renewed."""
+    """DPoP: joserfc verifies each proof, nonces change, and a revoked token is renewed."""
     for kind, algorithm, arguments in (
             ("rsa", "RS256", ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]),
             ("p256", "ES256", ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]),
@@ -346,7 +347,7 @@ def bound_tokens_verify_with_other_software(world):
                 counts = json.loads(browse(base + "/counts")[2])
                 equal(counts["tokens"], 2, "token requests")
                 equal(counts["requests"], 9, "requests that were served")
-                # At first at both, and at the API after each third request.
+                # Once at both servers, and then at the API after each third request.
                 check(3 <= counts["wanted"] <= 4, f"nonces that were wanted: {counts['wanted']}")
                 why = eventually(
                     lambda: [x["retries"] for x in np.exchanges("orders") if "retries" in x],

@@ -1,7 +1,7 @@
-"""gRPC through netproxy with grpcio at both ends: an app without a token, a service that wants one.
+"""gRPC through netproxy with grpcio at both ends: a client without a token, a service that requires one.
 
-The app speaks HTTP/2 over plain TCP with prior knowledge and chooses the channel by its authority;
-the service speaks it over TLS. See grpc_hello.
+The client uses HTTP/2 over plain TCP with prior knowledge and selects the channel by its authority; the
+service uses TLS. See grpc_hello.
 """
 
 import json
@@ -17,7 +17,7 @@ HELLO = os.path.join(HERE, "grpc_hello")
 
 
 class Greeter:
-    """The service as a child process; it asks the authorization server about every token."""
+    """The service as a child process, which checks every token with the authorization server."""
 
     def __init__(self, world):
         self.world, self.port = world, free_port()
@@ -39,7 +39,7 @@ class Greeter:
         return {**channel, "upstream": f"https://localhost:{self.port}", "http": "auto"}
 
     def calls(self, count=1):
-        """The records of the calls that have ended; waits for so many."""
+        """Waits for the given number of finished calls, and returns their records."""
 
         def probe():
             found = read_json_lines(self.log)
@@ -49,7 +49,7 @@ class Greeter:
 
 
 def ask(proxy, call, number=1, authority="greeter.localhost"):
-    """One call by the app; returns what it printed."""
+    """Sends one call by the client; returns its output."""
     try:
         done = subprocess.run(
             [proxy.world.python, "-B", os.path.join(HELLO, "client.py"), str(proxy.port),
@@ -69,7 +69,7 @@ def succeeded(proxy, call, number=1):
 
 
 def record(proxy, method="SayHello", index=-1, count=1):
-    """One of the log lines for the method; waits for so many."""
+    """Waits for the given number of log lines for the method, and returns one of them."""
 
     def probe():
         found = [each for each in proxy.exchanges("greeter")
@@ -86,7 +86,7 @@ def grpc_status(line):
 
 @case
 def grpc_in_all_four_kinds(world):
-    """Unary, a stream of either side, and a conversation in which neither runs ahead."""
+    """A unary call, a stream in each direction, and a conversation that alternates."""
     client = world.auth.register()
     with Greeter(world) as greeter, \
             Netproxy(world, {"greeter": greeter.channel(client)}) as proxy:
@@ -126,7 +126,7 @@ def grpc_messages_large_and_many(world):
 
 @case
 def grpc_errors_of_the_service_arrive_with_their_words(world):
-    """Without any message, as a head that ends, and behind a stream of them."""
+    """Without any message, as a head that ends the stream, and after a stream of messages."""
     with Greeter(world) as greeter, \
             Netproxy(world, {"greeter": greeter.channel(world.auth.register())}) as proxy:
         answer = ask(proxy, "nobody")
@@ -157,7 +157,7 @@ def grpc_deadline_reaches_the_service(world):
 
 @case
 def grpc_token_revoked_is_renewed_once_and_the_call_replayed(world):
-    """UNAUTHENTICATED without any message is gRPC's 401."""
+    """UNAUTHENTICATED without any message corresponds to a 401."""
     client = world.auth.register()
     with Greeter(world) as greeter, \
             Netproxy(world, {"greeter": greeter.channel(client)}) as proxy:
@@ -176,8 +176,8 @@ def grpc_token_revoked_is_renewed_once_and_the_call_replayed(world):
         equal((line["attempts"], line["retries"]), (2, ["unauthorized"]), "attempts in the log")
         equal(grpc_status(line), 0, "grpc_status in the log")
         equal(line["auth"]["refreshed"], True, "auth.refreshed in the log")
-        # A conversation with a dead token has begun with its first message; it is not lost either
-        # way: replayed, or the service's own words, and the next one has a new token.
+        # A conversation with a dead token has begun with its first message. It is not lost: it is either
+        # replayed or gets the service's own error, and the next one has a new token.
         world.auth.revoke(client)
         answer = ask(proxy, "converse", 3)
         check(answer["code"] in ("OK", "UNAUTHENTICATED"), f"a conversation: {answer}")
@@ -187,7 +187,7 @@ def grpc_token_revoked_is_renewed_once_and_the_call_replayed(world):
 
 @case
 def grpc_errors_of_netproxy_are_statuses(world):
-    """What netproxy has to say itself is a gRPC status, and no HTTP status to be guessed from."""
+    """netproxy's own errors are gRPC statuses, so that no client has to interpret an HTTP status."""
     dead = {"upstream": f"http://127.0.0.1:{free_port()}", "http": "http2",
             "retry": {"attempts": 0}}
     with Netproxy(world, {"greeter": dead}) as proxy:
@@ -218,7 +218,7 @@ def grpc_cancel_reaches_the_service(world):
         equal(line["aborted_by"], "client", "aborted_by in the log")
 
 
-# What follows the guide's block and the README's: a call, and a conversation.
+# The steps after the blocks of the guide and the README: a call and a conversation.
 HELLO_WORLD = """
 say = channel.unary_unary("/hello.Greeter/SayHello", json.dumps, json.loads)
 print(say({"name": "world"})["text"])

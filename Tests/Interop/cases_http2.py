@@ -1,5 +1,6 @@
-"""HTTP/2 with software that others wrote: nginx, nghttpd and hypercorn upstream; apps of all kinds:
-curl, h2load, httpx and the JDK.
+"""HTTP/2 with software of other authors.
+
+The upstreams are nginx, nghttpd and hypercorn; the clients are curl, h2load, httpx and the JDK.
 """
 
 import base64
@@ -23,7 +24,7 @@ BIG, POSTED = 10 << 20, 1 << 20
 
 
 def system_program(name, package):
-    """A program that may be where only root looks, or a skipped case."""
+    """Returns the path of a program that can be outside of the user's path, or skips the case."""
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not found:
         raise Skipped(f"{name} is not installed (Debian: {package})")
@@ -31,9 +32,9 @@ def system_program(name, package):
 
 
 class Origin:
-    """A server of HTTP/2 as one or more child processes: over TLS and with prior knowledge."""
+    """An HTTP/2 server of one or more child processes, over TLS and with prior knowledge."""
 
-    echoes = False      # whether an upload comes back whole, not counted
+    echoes = False      # whether an upload is returned unchanged, not counted
 
     def __init__(self, world):
         self.world, self.children = world, []
@@ -60,7 +61,7 @@ class Origin:
             child.wait_for_port(port)
 
     def channels(self, **keys):
-        """Both ways to it, as channels."""
+        """Returns the channels for both ways to reach it."""
         return {
             "auto": {"upstream": f"https://localhost:{self.tls_port}", "http": "auto",
                      "tls": {"ca": self.world.ca}, **keys},
@@ -82,7 +83,7 @@ class Hypercorn(Origin):
 
 
 class Nginx(Origin):
-    """nginx; what is posted goes on to hypercorn, the API to the authorization server."""
+    """nginx; it forwards posted content to hypercorn, and the API to the authorization server."""
 
     def start(self):
         command = system_program("nginx", "nginx-light")
@@ -105,7 +106,7 @@ class Nginx(Origin):
                            "-p", self.directory], self.tls_port, self.plain_port)
 
     def arrived(self, part, count=1):
-        """What nginx logged for URIs that contain the text; waits for `count` records."""
+        """Waits for `count` records of nginx for URIs that contain the text, and returns them."""
         path = os.path.join(self.directory, "access.jsonl")
 
         def probe():
@@ -115,7 +116,7 @@ class Nginx(Origin):
         return eventually(probe, f"nginx logs {count} request(s) for {part}", 10)
 
     def api_channel(self, client, **keys):
-        """A channel to the protected API with the client's credential."""
+        """Returns a channel to the protected API with the client's credential."""
         return {**self.world.oauth_channel(client, **keys), "http": "auto",
                 "upstream": f"https://localhost:{self.tls_port}/api"}
 
@@ -132,7 +133,7 @@ class Nghttpd(Origin):
 
 
 def everyday(world, proxy, channel, version, origin):
-    """What apps do all day, by curl in one version of HTTP."""
+    """Runs typical requests with curl in one version of HTTP."""
     flag, what = APPS[version], f"{version} by {channel}"
 
     def ask(path, *arguments):
@@ -162,7 +163,7 @@ def everyday(world, proxy, channel, version, origin):
 
 
 def expect_http2_upstream(proxy, channel):
-    """The log says of every exchange that the upstream was spoken to in HTTP/2."""
+    """Checks that every exchange in the log used HTTP/2 upstream."""
     lines = eventually(lambda: len(proxy.exchanges(channel)) >= 10 and proxy.exchanges(channel),
                        f"{channel}.log has its lines")
     versions = {line["protocol"].removesuffix(".0") for line in lines}
@@ -183,7 +184,7 @@ def http2_to_nginx_in_every_way(world):
     origin = origin_in_every_way(world, Nginx)
     seen = origin.arrived("/", 20)
     equal({each["protocol"] for each in seen}, {"HTTP/2.0"}, "protocol in nginx's log")
-    # Two workers at most, and curl's connections one after the other.
+    # At most two workers, and curl's connections one after the other.
     count = len({each["connection"] for each in seen})
     check(count <= 8, f"{len(seen)} requests needed {count} connections")
 
@@ -200,7 +201,7 @@ def http2_to_hypercorn_in_every_way(world):
 
 @case
 def http2_app_to_an_http1_origin(world):
-    """And `http: auto` where the server offers nothing but HTTP/1.1."""
+    """Includes `http: auto` with a server that offers only HTTP/1.1."""
     client = world.auth.register()
     channels = {"static": world.channel("/files"), "auto": world.channel("/files", http="auto"),
                 "orders": world.oauth_channel(client)}
@@ -231,7 +232,7 @@ def http2_app_to_an_http1_origin(world):
 
 @case
 def http2_upgrade_from_http1_is_not_taken(world):
-    """RFC 9113 section 3.1 has no such upgrade any more: the answer is HTTP/1.1."""
+    """RFC 9113 section 3.1 removed this upgrade: the response uses HTTP/1.1."""
     with Netproxy(world, {"static": world.channel("/files")}) as proxy:
         answer = curl(proxy, "--http2", proxy.url("/static/hello.txt"))
         equal((answer.statuses, answer.body), ([200], b"hello from nginx\n"), "the answer")
@@ -239,7 +240,7 @@ def http2_upgrade_from_http1_is_not_taken(world):
 
 
 def load(proxy, target, *arguments, total=2000):
-    """h2load through the daemon; every answer must be 2xx."""
+    """Runs h2load through the daemon; every response must be 2xx."""
     command = system_program("h2load", "nghttp2-client")
     try:
         done = subprocess.run(
@@ -261,7 +262,7 @@ MULTIPLEXED = ("-c", "4", "-m", "32")
 
 @case
 def http2_many_requests_at_once(world):
-    """2000 requests, 128 at once, to each kind of origin; and by an HTTP/1.1 app to HTTP/2."""
+    """Sends 2000 requests, 128 at a time, to each kind of origin, and from an HTTP/1.1 client to HTTP/2."""
     posted, _ = world.random_file("posted-small.bin", size=20000)
     with Nginx(world) as nginx, \
             Netproxy(world, {**nginx.channels(), "static": world.channel("/files")}) as proxy:
@@ -270,7 +271,7 @@ def http2_many_requests_at_once(world):
         load(proxy, "/auto/hello.txt", "--h1", "-c", "64")
         load(proxy, "/auto/count", *MULTIPLEXED, "-d", posted, total=500)
         load(proxy, "/auto/words.txt", *MULTIPLEXED, total=500)
-        # A multiplexed upstream needs no connection for each request.
+        # A multiplexed upstream does not need a connection for each request.
         count = len({each["connection"] for each in nginx.arrived("/hello.txt", 6000)})
         check(count <= 64, f"6000 requests at once needed {count} connections")
     with Nghttpd(world) as nghttpd, Netproxy(world, nghttpd.channels()) as proxy:
@@ -285,7 +286,7 @@ def http2_ends_of_connections_cost_no_request(world):
     with Nginx(world) as nginx:
         channel = {"upstream": f"https://localhost:{nginx.brief_port}", "http": "auto",
                    "tls": {"ca": world.ca}}
-        # What GOAWAY left aside was not processed, and needs no leave to be repeated.
+        # Requests beyond the GOAWAY were not processed and can be repeated without a retry setting.
         with Netproxy(world, {"brief": channel}) as proxy:
             load(proxy, "/brief/hello.txt", "-c", "4", "-m", "8", total=1000)
             load(proxy, "/brief/count", "-c", "2", "-m", "8", "-d", posted, total=300)
@@ -382,7 +383,7 @@ def client_java_to_an_http2_origin(world):
 
 
 def pin_of(certificate):
-    """The pin of a certificate's key (RFC 7469)."""
+    """Returns the pin of a certificate's key (RFC 7469)."""
     der = subprocess.run(
         f"openssl x509 -in {certificate} -noout -pubkey | openssl pkey -pubin -outform DER",
         shell=True, check=True, capture_output=True, timeout=30).stdout

@@ -1,7 +1,7 @@
-"""Hostile HTTP/2: origins that answer badly and apps that ask badly, a table of each.
+"""Hostile HTTP/2: a table of origins with faulty responses and a table of clients with faulty requests.
 
-What each peer sends and what it deserves is in hostile_h2.py. netproxy must live through all of
-it, with little memory, and what is asked for in the ordinary way next must be answered.
+hostile_h2.py contains the bytes of each peer and the expected outcomes. netproxy must survive all of them,
+with little memory, and serve the ordinary request that follows.
 """
 
 import json
@@ -13,12 +13,12 @@ from proxy import Netproxy
 from world import HERE, run
 
 HOSTILE = os.path.join(HERE, "hostile_h2.py")
-# Whatever stands still is to end within the patience of an entry.
+# Stalled exchanges must end within the time limit of an entry.
 QUICK = {"connect": "3s", "response": "3s", "idle": "3s"}
 
 
 def played(world, scenario, channels, port, **keys):
-    """Plays a whole table against one daemon; its failures are the reason, line by line."""
+    """Runs a complete table against one daemon, and reports the failed entries line by line."""
     with Netproxy(world, channels, workers=1, **keys) as proxy:
         done = subprocess.run(
             [world.python, "-B", HOSTILE, scenario, str(proxy.port), str(port),

@@ -14,7 +14,7 @@ PAGE = "Sources/Daemon/Documentation.docc/Guide/Identities.md"
 
 
 def shared(world, client):
-    """Two channels to the protected API that alice signs in to once; one asks for less."""
+    """Returns two channels to the protected API with one sign-in by alice; one has fewer scopes."""
     oauth = {"grant": "authorization_code", "issuer": world.auth.base,
              "client_id": client.client_id, "client_auth": "none", "scopes": ["read", "write"]}
     channels = {
@@ -56,7 +56,7 @@ def one_login_serves_the_channels_of_an_identity(world):
 
 
 class Limited(http.server.ThreadingHTTPServer):
-    """An API that limits the keys it is told to, and says which key it got."""
+    """An API that limits selected keys, and returns the received key."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answers)
@@ -64,7 +64,7 @@ class Limited(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, *_):
-        """A daemon that stops resets its idle connections."""
+        """Ignores resets: a daemon that stops resets its idle connections."""
 
     def __enter__(self):
         return self
@@ -142,7 +142,7 @@ def exec_as_an_identity_uses_it_alone(world):
 
 
 def as_written(np, text):
-    """The daemon's addresses and directories, and the rest as a page has it."""
+    """Replaces the daemon's addresses and directories in the text of a page."""
     del np.config["channels"]
     written = f"{to_yaml(np.config)}\n{text}"
     np.write_config = lambda: Netproxy.write_config(np, written)
@@ -151,7 +151,7 @@ def as_written(np, text):
 
 @case
 def identities_guide_one_sign_in(world):
-    """The page's first example, with another server; its commands, typed."""
+    """Runs the commands of the page's first example, with another server."""
     client = world.auth.register("authorization_code")
     text = block("yaml", "google:", PAGE)
     for old, new in {
@@ -164,7 +164,7 @@ def identities_guide_one_sign_in(world):
     }.items():
         check(old in text, f"the page has {old}")
         text = text.replace(old, new)
-    # That server asks the person again where the page says so, and the API has a certificate of ours.
+    # That server asks the person again if the page says so, and the API has a certificate of the private CA.
     text = text.replace("access_type: offline, prompt: consent", "access_type: offline")
     text += f"defaults: {{ tls: {{ ca: {world.ca} }} }}\n"
     with as_written(Netproxy(world, {}), text) as np:
@@ -181,7 +181,7 @@ def identities_guide_one_sign_in(world):
 
 @case
 def identities_guide_two_accounts(world):
-    """The page's second example, with another API."""
+    """Runs the page's second example, with another API."""
     with Limited() as api:
         text = block("yaml", "work:", PAGE).replace("https://search.example.com", api.base)
         for name in ("work", "spare"):

@@ -1,6 +1,6 @@
-"""An MCP server of which netproxy knows the URL alone: fastmcp at both ends, the sign-in in between.
+"""An MCP server of which netproxy knows only the URL: fastmcp at both ends, the sign-in in between.
 
-The server registers clients, signs everybody in, and wants a token; the app has none. See mcp_tools.
+The server registers clients, signs in every user and requires a token; the client has none. See mcp_tools.
 """
 
 import json
@@ -23,7 +23,7 @@ PLACE = "/.well-known/oauth-protected-resource"
 
 
 class Server:
-    """The MCP server as a child process, which can be started again on its port."""
+    """The MCP server as a child process, which can be restarted on its port."""
 
     def __init__(self, world):
         self.world, self.port = world, free_port()
@@ -52,11 +52,11 @@ class Server:
             return json.loads(response.read())
 
     def requests(self, path):
-        """What arrived at an endpoint of the authorization server."""
+        """Returns the requests to an endpoint of the authorization server."""
         return [each for each in read_json_lines(self.log) if each["path"] == path]
 
     def forms(self, grant):
-        """The token requests with a grant."""
+        """Returns the token requests with a grant."""
         forms = [{name: values[0] for name, values in parse_qs(each["body"]).items()}
                  for each in self.requests("/token")]
         return [form for form in forms if form["grant_type"] == grant]
@@ -75,7 +75,7 @@ class Server:
 
 
 def netproxy(world, server, **keys):
-    """A daemon with the guide's example and further top-level keys."""
+    """Returns a daemon with the guide's example and further top-level keys."""
     text = block("yaml", "discover: true", f"{GUIDE}/MCP.md")
     check("https://tools.example.com/mcp" in text, "the guide's example has another upstream")
     np = Netproxy(world, {}, **keys)
@@ -92,7 +92,7 @@ def write(np, channels):
 
 
 def log_in(np, *arguments):
-    """`netproxy login tools` with a browser; returns the page's query and what was printed."""
+    """Runs `netproxy login tools` with a browser; returns the page's query and the printed output."""
     login = Login(np, "--no-browser", *arguments, name="tools")
     page = login.line(r"(http://\S+/authorize\?\S+)")
     status, location, text = browse(page)
@@ -105,7 +105,7 @@ def log_in(np, *arguments):
 
 
 def app(np, *arguments, status=0):
-    """What the app prints, which has no token."""
+    """Returns the output of the client, which has no token."""
     try:
         done = subprocess.run(
             [np.world.python, "-B", os.path.join(TOOLS, "client.py"), np.url("/tools"), *arguments],
@@ -125,7 +125,7 @@ def works(np, *arguments):
 
 @case
 def mcp_tools_by_url_with_sign_in_refresh_and_logout(world):
-    """RFC 9728, RFC 8414, RFC 7591, PKCE, RFC 8707; then a token that ends, and a sign-out."""
+    """RFC 9728, RFC 8414, RFC 7591, PKCE and RFC 8707; then an expired token and a sign-out."""
     with Server(world) as server, netproxy(world, server) as np:
         answer = curl(np, np.url("/tools"))
         equal(answer.status, 503, "status before the sign-in")
@@ -143,7 +143,7 @@ def mcp_tools_by_url_with_sign_in_refresh_and_logout(world):
         equal(server.forms("authorization_code")[0]["resource"], server.base + "/mcp", "resource")
 
         works(np)
-        # A client that would sign in by itself has no reason to.
+        # A client with its own sign-in has no reason to use it.
         works(np, "--oauth")
 
         server.control("expire")
@@ -152,7 +152,7 @@ def mcp_tools_by_url_with_sign_in_refresh_and_logout(world):
         equal(len(refreshes), 1, "refreshes")
         equal(refreshes[0]["resource"], server.base + "/mcp", "resource of the refresh")
 
-        # The same client at the next sign-in.
+        # The next sign-in uses the same client.
         again, _ = log_in(np)
         equal((again["client_id"], again["redirect_uri"]),
               (page["client_id"], page["redirect_uri"]), "the client of the second sign-in")
@@ -160,7 +160,7 @@ def mcp_tools_by_url_with_sign_in_refresh_and_logout(world):
         status = json.loads(np.command("status", "--json").stdout)
         equal(status["channels"][0]["token"]["issuer"], server.base + "/", "issuer in the status")
 
-        # That of the first sign-in stays until it expires.
+        # The token of the first sign-in stays until it expires.
         before = server.control("look")["tokens"]
         done = np.command("logout", "tools")
         equal(done.returncode, 0, f"the exit status of logout ({done.stderr})")
@@ -176,7 +176,7 @@ def mcp_server_that_revoked_gives_no_way_past_netproxy(world):
         works(np)
         server.control("revoke")
         known = len(server.control("look")["clients"])
-        # Its own 401 without what leads to the server.
+        # netproxy's own 401 contains nothing that leads to the server.
         answer = curl(np, "-H", "Content-Type: application/json", "--data", "{}", np.url("/tools"))
         equal(answer.status, 401, f"status of the first request ({answer})")
         challenge = answer.fields.get("www-authenticate", "")
@@ -244,8 +244,8 @@ def mcp_scope_by_hand_joins_the_others(world):
 
 @case
 def a_sign_in_by_url_reaches_other_machines(world):
-    """Server, client and token that one machine has found serve another one, which learns of them from
-    etcd; also one that was started while etcd was away."""
+    """Other machines use the server, client and token that one machine found, and learn of them from etcd,
+    even if etcd was unavailable when they started."""
     with Server(world) as server, Cluster(world) as cluster:
         keys = {"state": state_in(cluster), "state_key": key_setting(new_state_key(world))}
         with netproxy(world, server, **keys) as first, netproxy(world, server, **keys) as second:
@@ -263,6 +263,6 @@ def a_sign_in_by_url_reaches_other_machines(world):
 
 
 def expect_sign_in(np):
-    """Waits until the daemon has a token, and has the app use it."""
+    """Waits until the daemon has a token, and makes the client use it."""
     eventually(lambda: curl(np, np.url("/tools")).status != 503, "the sign-in is taken over", 30)
     works(np)

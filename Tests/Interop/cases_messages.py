@@ -1,4 +1,4 @@
-"""HTTP as curl speaks it: uploads, downloads, HEAD, ranges, conditions, codings, streams."""
+"""HTTP with curl: uploads, downloads, HEAD, ranges, conditions, codings, streams."""
 
 import gzip
 import http.client
@@ -19,7 +19,7 @@ def static(world, path="/files", **keys):
 
 
 def uploaded(world, name):
-    """Size and SHA-256 of what nginx stored."""
+    """Returns the size and SHA-256 of the file that nginx stored."""
     path = world.path("dav", name)
     check(os.path.exists(path), f"nginx stored no {name}")
     return os.path.getsize(path), sha256_of(path)
@@ -68,7 +68,7 @@ def download_of_50_mib(world):
 
 @case
 def a_slow_reader_gets_everything(world):
-    """Backpressure: a reader at 20 MiB/s, and the daemon does not hold the file in memory."""
+    """Backpressure: a reader reads at 20 MiB/s, and the daemon does not keep the file in memory."""
     source, digest = world.random_file("files", "big.bin", size=DOWNLOAD)
     with static(world) as proxy:
         curl(proxy, proxy.url("/static/hello.txt"))
@@ -100,7 +100,7 @@ def peak(proxy):
 
 @case
 def head_and_reuse(world):
-    """A HEAD's Content-Length frames no body, here and on the pooled connection upstream."""
+    """A HEAD's Content-Length frames no body, neither downstream nor on the pooled upstream connection."""
     with static(world) as proxy:
         answer = curl(proxy, "-I", proxy.url("/static/hello.txt"))
         equal((answer.status, answer.fields.get("content-length")), (200, "17"), "curl -I")
@@ -251,7 +251,7 @@ def upstream_connections_are_reused(world):
             answer = curl(proxy, proxy.url(f"/static/hello.txt?{word}-{number}"))
             equal(answer.status, 200, f"status ({answer})")
         seen = world.arrived(word, 5)
-        # The daemon may have a pool per event loop.
+        # The daemon can have one pool per event loop.
         check(len({r["connection"] for r in seen}) <= 4, "no upstream connection was reused")
         eventually(lambda: any(r.get("reused") is True for r in proxy.exchanges("static")),
                    "a log line says `reused`")
@@ -259,7 +259,7 @@ def upstream_connections_are_reused(world):
 
 @case
 def request_log_lines(world):
-    """One JSON object a line, with the documented keys and kinds of value."""
+    """One JSON object per line, with the documented keys and value types."""
     client, word = world.auth.register(), world.unique("log")
     channel = world.oauth_channel(
         client, log={"subsystem": "com.example.orders", "category": "network", "query": "keys"})

@@ -1,8 +1,8 @@
-"""A gigabyte through a reader that stops now and then: netproxy itself holds next to nothing of it.
+"""A gigabyte through a reader that pauses: netproxy itself buffers almost nothing.
 
-What the kernel holds for the four ends of the two connections is read from /proc/net/tcp and taken
-away; what is left is in netproxy. Its memory is what it has written, in KiB: pages of its program
-become its own as other processes end.
+The bytes in the kernel for the four ends of the two connections are read from /proc/net/tcp and subtracted;
+the rest is in netproxy. Its memory is the written memory, in KiB, because pages of its program become private
+as other processes end.
 """
 
 import socket
@@ -16,7 +16,7 @@ from proxy import Netproxy
 SIZE = 1 << 30
 STOPS = 5
 PIECE = b"x" * 65536
-# A slab of 64 KiB and what stands around it; the issue's "few hundred KiB" at the most.
+# A slab of 64 KiB and its overhead; at most the issue's "few hundred KiB".
 HELD = 256 << 10
 MEMORY = 512
 
@@ -27,7 +27,7 @@ def private_memory(pid):
 
 
 def queues(*ports):
-    """What the kernel holds on the established connections that have one of these ports."""
+    """Returns the bytes in the kernel for the established connections with one of these ports."""
     total = 0
     with open("/proc/net/tcp", encoding="ascii") as file:
         for line in list(file)[1:]:
@@ -39,7 +39,7 @@ def queues(*ports):
 
 
 class Flow:
-    """One body on its way from a writer to a reader."""
+    """A body on its way from a writer to a reader."""
 
     def __init__(self, proxy, origin_port):
         self.pid = proxy.child.pid
@@ -54,7 +54,7 @@ class Flow:
             self.sent += end.send(view[:SIZE - self.sent])
 
     def read(self, end):
-        """Reads all of it, and stops now and then until nothing moves any more."""
+        """Reads everything, and pauses sometimes until nothing moves."""
         buffer = bytearray(1 << 18)
         stop = 0
         while self.received < SIZE:
@@ -68,7 +68,7 @@ class Flow:
                 self.memory.append(private_memory(self.pid) - self.baseline)
 
     def settle(self):
-        """Waits until nothing has moved for a second, and looks who has how much."""
+        """Waits until nothing has moved for a second, and records the buffered bytes of each part."""
         seen, since = None, time.monotonic()
         for _ in range(600):
             now = (self.sent, queues(*self.ports))
@@ -96,7 +96,7 @@ def head_of(end):
 
 
 def flow(world, play, drive):
-    """Runs `play` at the origin and `drive` at the app, over one warm daemon."""
+    """Runs `play` at the origin and `drive` at the client, over one daemon after a warm-up."""
     port = free_port()
     faults = []
     with socket.create_server(("127.0.0.1", port)) as listener, \
@@ -158,7 +158,7 @@ def a_gigabyte_up_to_a_slow_reader_is_not_kept(world):
 
 @case
 def apps_that_connect_first_and_ask_later_cost_little_once_idle(world):
-    """The daemon has looked at each of them in vain before its request comes."""
+    """The daemon has tried to read each connection in vain before its request arrives."""
     count, limit = 400, 4
     request = b"GET /static/hello.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -170,7 +170,7 @@ def apps_that_connect_first_and_ask_later_cost_little_once_idle(world):
     with static(world) as proxy:
         apps = [socket.create_connection(("127.0.0.1", proxy.port), timeout=20)
                 for _ in range(count + 20)]
-        # The last of them has its answer: the daemon has accepted all.
+        # The last connection has its response, so the daemon has accepted all.
         for app in apps[count:]:
             ask(app)
         before = private_memory(proxy.child.pid)

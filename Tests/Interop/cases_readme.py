@@ -1,4 +1,4 @@
-"""What README and guide tell people to type, typed: the blocks are taken from the files and run."""
+"""Runs the commands in the README and the guide; the blocks are read from the files."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from traffic import curl
 from world import HERE
 
 ORDER = '{"id":42}'
-# The guide's stub block, as a value; `readme_stub` holds it against the text.
+# The guide's stub block, as a value; `readme_stub` compares it with the text.
 STUB = [
     {"path": "/42", "headers": {"Content-Type": "application/json"}, "body": ORDER},
     {"method": "POST", "delay": "250ms", "status": 201},
@@ -30,7 +30,7 @@ GUIDE = "Sources/Daemon/Documentation.docc/Guide"
 
 
 def block(language, part, path="README.md"):
-    """A document's first block in a language that contains `part`."""
+    """Returns the first block in a document's language that contains `part`."""
     with open(os.path.join(HERE, "..", "..", path), encoding="utf-8") as file:
         text = file.read()
     for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S):
@@ -118,7 +118,7 @@ def readme_node(world):
         equal(typed(proxy, [node, program]).strip(), "200 { id: 42 }", "output")
 
 
-# What the README's block runs, and what it knows of the API: its usual name, or the variable.
+# The program of the README's block, which knows the API by its usual name or the variable.
 REPORT = """
 import os, urllib.request
 
@@ -170,7 +170,7 @@ class GuideMachine(Machine):
                      f"{GUIDE}/Fleet.md")
         grant = ("{ grant: authorization_code, issuer: https://login.example.com, client_id: app, "
                  "client_auth: none }")
-        # The servers of the example are somewhere else, and the user has signed in before.
+        # The servers of the example are elsewhere, and the user has already signed in.
         for old, new in (("/etc/netproxy/state.key", key),
                          ("http://10.9.0.1:2379", cluster.endpoints[0]),
                          (grant, json.dumps(grant_of(endpoint, world))),
@@ -207,7 +207,7 @@ def fleet_example_brings_up_two_machines_on_one_identity(world):
             equal(endpoint.outcomes(), ["rotated"], "token requests")
             renewed = machines[0].command("token", "work", "--refresh")
             equal(renewed.returncode, 0, "exit status of a renewal")
-            # The machine that has not renewed uses the new token at once, or is refused.
+            # The machine that has not renewed uses the new token immediately, or is refused.
             with endpoint.lock:
                 for old in list(endpoint.access)[:-1]:
                     del endpoint.access[old]
@@ -218,7 +218,7 @@ def fleet_example_brings_up_two_machines_on_one_identity(world):
 
 
 def status_in(machine):
-    """The status of a request by an app on the machine."""
+    """Returns the status of a client's request on the machine."""
     with machine.place.socket() as link:
         link.settimeout(20)
         link.connect(("127.0.0.1", machine.port))

@@ -1,6 +1,6 @@
-"""The guide's recipes, typed: each row's channel and command are taken from the file.
+"""Runs the guide's recipes: channel and command of each row are read from the file.
 
-Only the hosts, ports, paths and secrets that a reader replaces are replaced here.
+Only the hosts, ports, paths and secrets that a reader would replace are replaced.
 """
 
 import io
@@ -23,7 +23,7 @@ TRIED = set()
 
 
 def rows():
-    """The guide's table of recipes: client -> (channel, command)."""
+    """Returns the guide's table of recipes: client -> (channel, command)."""
     with open(os.path.join(HERE, "..", "..", GUIDE, "Recipes.md"), encoding="utf-8") as file:
         section = file.read()
     found = re.findall(r"^\| ([^|]+) \| `([^`]+)` \| `([^`]+)` \|$", section, re.M)
@@ -31,7 +31,7 @@ def rows():
 
 
 def recipe(function):
-    """A case for the row of a client, which is the function's name without `recipe_`."""
+    """Registers a case for the row of a client, which is the function's name without `recipe_`."""
     TRIED.add(function.__name__.removeprefix("recipe_").replace("_", "-"))
     return case(function)
 
@@ -40,7 +40,7 @@ class Recipe(Netproxy):
     """netproxy with the channel of one row, and the row's command with the same replacements."""
 
     def __init__(self, world, client, api, keyed=True):
-        """`keyed`: the channel demands the key that `netproxy exec` lends."""
+        """Creates a recipe; with `keyed` the channel requires the key that `netproxy exec` lends."""
         super().__init__(world, {})
         self.secret_sources.append(api)
         channel, self.line = rows()[client]
@@ -63,7 +63,7 @@ class Recipe(Netproxy):
         super().write_config(text or self.text)
 
     def program(self, name, command):
-        """Makes a program that the command finds first."""
+        """Creates a program that precedes others in the command's PATH."""
         path = os.path.join(self.directory, "bin", name)
         write(path, f'#!/bin/sh\nexec {command} "$@"\n'.encode())
         os.chmod(path, 0o755)
@@ -73,7 +73,7 @@ class Recipe(Netproxy):
 
 
 def app(world, client, api, *arrived, **options):
-    """A recipe whose command runs an app in Python."""
+    """Registers a recipe whose command runs a Python client."""
     with api, Recipe(world, client, api, **options) as proxy:
         places = os.path.join(HERE, "clients")
         write(os.path.join(proxy.directory, "app.py"),
@@ -97,7 +97,7 @@ def recipe_anthropic(world):
 @recipe
 def recipe_google_genai(world):
     app(world, "google-genai", sdk_apis.google_genai(), "GET /v1/models",
-        # What uploads shows no key, because the URL is one.
+        # Uploads send no key, because the URL authorizes them.
         "POST /upload/v1/files", keyed=False)
 
 
@@ -156,7 +156,7 @@ def recipe_rclone(world):
 
 @recipe
 def recipe_pip(world):
-    """The index has links of its own to what it lists."""
+    """The index contains its own links to the listed files."""
     name, wheel = "app-1-py3-none-any.whl", io.BytesIO()
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("app-1.dist-info/METADATA",

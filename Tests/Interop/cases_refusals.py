@@ -1,4 +1,4 @@
-"""A system that refuses: no descriptors, no watches, no threads, a medium that gives nothing back."""
+"""A system that refuses: no descriptors, no watches, no threads, a failing disk."""
 
 import glob
 import json
@@ -51,8 +51,8 @@ def a_token_file_that_cannot_be_read_any_more_is_set_aside(world):
 
 @case
 def a_slow_disk_delays_no_other_request(world):
-    """Tokens are renewed after 401s, of more channels than there are processors, and stored on a disk
-    that takes its time. The same loop serves another channel and the admin socket meanwhile."""
+    """Tokens of more channels than processors are renewed after 401s and stored on a slow disk. The same
+    loop serves another channel and the admin socket meanwhile."""
     count = os.cpu_count() + 2
     with Endpoint() as endpoint, Mortal(world, endpoint, workers=1) as daemon, \
             ThreadPoolExecutor(count) as apps:
@@ -110,7 +110,7 @@ def a_connection_that_cannot_be_watched_ends_and_the_next_is_served(world):
 
 
 def older_logs(proxy):
-    """How the log files begin that were set aside, the youngest first."""
+    """Returns the beginnings of the rotated log files, the newest first."""
     texts = []
     for path in sorted(glob.glob(proxy.log_path("orders") + ".*")):
         with open(path, encoding="utf-8") as file:
@@ -136,14 +136,14 @@ def a_rotation_that_cannot_finish_keeps_the_older_files(world):
             eventually(lambda: (ask(), fault.was_hit())[1], "a rotation that is refused", 60)
             for _ in range(5):
                 ask()
-            # The oldest may have made room for one that did not come.
+            # The oldest file can have been removed for a file that was not created.
             check({"old 1", "old 2"} <= set(older_logs(proxy)), f"left: {older_logs(proxy)}")
         eventually(lambda: (ask(), older_logs(proxy)[0])[1] != "old 1", "the rotation behind it", 60)
         check("old 1" in older_logs(proxy), f"left in the end: {older_logs(proxy)}")
 
 
 def traced_command(proxy, fault, *arguments, path=None):
-    """One of netproxy's commands with a fault in it from its beginning to its end."""
+    """Runs one of netproxy's commands with a fault from its beginning to its end."""
     if not shutil.which("strace"):
         raise Skipped("strace is not installed")
     call = fault.partition(":")[0]
@@ -160,7 +160,7 @@ def traced_command(proxy, fault, *arguments, path=None):
 def a_command_without_its_thread_says_so(world):
     with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
         words = []
-        # The runtime starts threads of its own, and which is whose is its affair.
+        # The runtime starts its own threads, so the owner of a thread is unknown.
         for number in range(1, 7):
             done = traced_command(proxy, f"clone3:error=EAGAIN:when={number}", "status")
             check(done.returncode in (0, 69), f"exit code {done.returncode} ({done.stderr})")

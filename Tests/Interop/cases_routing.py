@@ -1,4 +1,4 @@
-"""Which channel a request reaches, and what of it arrives at nginx."""
+"""The channel of each request, and the request that arrives at nginx."""
 
 import json
 
@@ -14,7 +14,8 @@ HEADERS = {
 
 
 def expect_arrival(world, word, token):
-    """nginx saw the default headers and the live token, over TLS, and nothing hop-by-hop."""
+    """Checks that nginx received the default headers and the valid token, over TLS, and no hop-by-hop
+    fields."""
     seen = world.arrived(word)[0]
     equal(seen["status"], 200, "status in nginx's log")
     equal(seen["user_agent"], "orders-app/1.2", "User-Agent that arrived")
@@ -32,7 +33,7 @@ def expect_arrival(world, word, token):
 
 
 def routed(world, proxy, client, word, *arguments, proxy_variable=None):
-    """One GET by curl without a User-Agent of its own, proven by what nginx logged."""
+    """Sends one GET by curl without a User-Agent, and checks nginx's log."""
     answer = curl(proxy, "-H", "User-Agent:", "-H", "X-Debug: 1", "-H", "X-Client: app",
                   *arguments, proxy_variable=proxy_variable)
     equal(answer.status, 200, f"status ({answer})")
@@ -111,7 +112,7 @@ def own_fields_of_the_app_are_kept(world):
 
 @case
 def strangers_are_refused(world):
-    """Foreign Host, web pages, unknown paths and authorities, and CONNECT."""
+    """Foreign Host, web pages, unknown paths and authorities, and CONNECT are refused."""
     with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
         word = world.unique("refused")
         wanted = [
@@ -140,7 +141,7 @@ def strangers_are_refused(world):
 
 @case
 def a_dual_stack_name_falls_back(world):
-    """`localhost` may resolve to ::1 first, where nginx does not listen."""
+    """`localhost` can resolve to ::1 first, on which nginx does not listen."""
     channel = {"upstream": f"https://localhost:{world.https_port}/files", "tls": {"ca": world.ca}}
     with Netproxy(world, {"orders": channel}) as proxy:
         answer = curl(proxy, proxy.url("/orders/hello.txt?" + (word := world.unique("name"))))

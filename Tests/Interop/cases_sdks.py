@@ -1,7 +1,7 @@
-"""Libraries for one API each, through a channel that injects its credential.
+"""Client libraries of particular APIs, through a channel that injects the credential.
 
-The apps have a placeholder where the library wants a key; the APIs refuse everything but the real
-one, and nothing else may arrive in its place.
+The clients have a placeholder for the key; the APIs require the real credential, and no other value may
+arrive in its place.
 """
 
 import os
@@ -16,7 +16,7 @@ from world import HERE
 
 
 def finished(command, directory, seconds=60, **variables):
-    """Runs a client to its end and returns its standard output; fails unless it exits 0."""
+    """Runs a client and returns its standard output; fails unless it exits with 0."""
     environment = clean_environment(HOME=directory, **variables)
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -30,7 +30,7 @@ def finished(command, directory, seconds=60, **variables):
 
 
 def daemon(world, api, channels, **keys):
-    """netproxy in front of an API whose credential may be in no log."""
+    """Returns netproxy with channels to an API whose credential must not be logged."""
     proxy = Netproxy(world, channels, **keys)
     proxy.secret_sources.append(api)
     return proxy
@@ -46,7 +46,7 @@ def client_openai(world):
     with sdk_apis.openai() as api, daemon(world, api, {"llm": api.channel("/v1")}) as proxy:
         app(world, "openai", proxy, OPENAI_BASE_URL=proxy.url("/llm"), OPENAI_API_KEY=PLACEHOLDER)
         api.check("POST /v1/chat/completions", "GET /v1/models", "POST /v1/files")
-        # With the API's own URL, and netproxy as its proxy.
+        # With the API's own URL, and netproxy as the proxy.
         app(world, "openai", proxy, OPENAI_BASE_URL=api.base + "/v1", OPENAI_API_KEY=PLACEHOLDER,
             http_proxy=proxy.url(""))
         equal(len(api.requests), 10, "requests that arrived")
@@ -68,7 +68,7 @@ def client_anthropic(world):
 
 @case
 def client_google_genai(world):
-    """Uploads go to the path that the API named, so the channel has a listener and no prefix."""
+    """Uploads go to the path in the API's response, so the channel has a listener and no prefix."""
     port = free_port()
     with sdk_apis.google_genai() as api:
         channel = api.channel(match={"listen": f"127.0.0.1:{port}"})
@@ -120,10 +120,10 @@ contexts: [{{ name: app, context: {{ cluster: app, user: app }} }}]
 
 @case
 def client_kubernetes(world):
-    """A list, a watch and a command in a pod, the latter over a WebSocket."""
+    """A list, a watch and a command in a pod; the command uses a WebSocket."""
     with sdk_apis.kubernetes() as api:
         proxy = daemon(world, api, {"kubernetes": api.channel()})
-        # Its WebSocket library names the server's own origin, as if it were a page from there.
+        # Its WebSocket library sends the server's own origin, as if it were a page of the server.
         proxy.config["channels"]["kubernetes"]["access"] = {"origins": [proxy.url("")]}
         file = os.path.join(proxy.directory, "kubeconfig")
         with open(file, "w", encoding="utf-8") as out:

@@ -1,4 +1,4 @@
-"""Credentials that netproxy makes itself, as the guide writes them, verified with joserfc and hmac."""
+"""Credentials that netproxy creates, configured as in the guide, verified with joserfc and hmac."""
 
 import base64
 import hashlib
@@ -40,7 +40,7 @@ def section(title):
 
 
 def make_key(world, algorithm):
-    """A new private key and its public half."""
+    """Creates a private key; returns it with its public half."""
     name = world.unique("signing")
     key, public = world.path(name + ".pem"), world.path(name + ".pub")
     run(["openssl", "genpkey", *KINDS[algorithm], "-out", key])
@@ -49,13 +49,13 @@ def make_key(world, algorithm):
 
 
 def verified(world, public, algorithm, *tokens):
-    """The header and the claims of tokens that are in order."""
+    """Returns the header and the claims of valid tokens."""
     return [json.loads(line) for line in
             run([world.python, "-c", VERIFY, public, algorithm, *tokens]).splitlines()]
 
 
 class OpenAPI(GuardedAPI):
-    """An API that keeps every request, whatever credential it has."""
+    """An API that records every request, regardless of its credential."""
 
     def __init__(self, answer=lambda _: Reply(b"fine")):
         super().__init__(bearer(), answer)
@@ -71,7 +71,7 @@ class OpenAPI(GuardedAPI):
 
 
 class Written(Netproxy):
-    """netproxy with a channel as the guide writes it, and other addresses and secrets."""
+    """netproxy with a channel from the guide, and other addresses and secrets."""
 
     def __init__(self, world, channel, api, **replaced):
         super().__init__(world, {})
@@ -126,7 +126,7 @@ def signed_tokens_verify_with_other_software(world):
 
 @case
 def signed_channels_share_their_rate(world):
-    """The guide's rate: each key has its own, and the channel's is for all of them."""
+    """The guide's rate limits: each key has its own limit, and the channel's limit applies to all keys."""
     from cases_readme import app_block
     channel = app_block("yaml", "each_key").split("channels:\n  ")[1].rstrip()
     many = ('curl -s -o /dev/null -w "%{http_code} " -H "Authorization: Bearer $NETPROXY_KEY" '
@@ -153,7 +153,7 @@ def signed_channels_share_their_rate(world):
 
 @case
 def signed_apps_get_the_tokens_of_installations(world):
-    """The guide's GitHub App, against GitHub's endpoint as it answers."""
+    """The guide's GitHub App, against an endpoint that responds like GitHub's."""
     channel = re.search(r"```yaml\nchannels:\n  (.*?)\n```", section("A GitHub App"), re.S).group(1)
     key, public = make_key(world, "RS256")
     issued = []
@@ -184,7 +184,7 @@ def signed_apps_get_the_tokens_of_installations(world):
             equal(claims["iss"], "Iv23exampleexample", "iss")
             check(claims["exp"] - time.time() < 600, f"exp: {claims['exp']}")
             check(time.time() - claims["iat"] >= 50, f"iat: {claims['iat']}")
-            # Someone revokes it.
+            # The token is revoked.
             issued[0] = "ghs_another"
             equal(curl(proxy, proxy.url("/code/repos/x")).status, 200, "after a revocation")
             issued[1] = "ghs_another"
@@ -195,7 +195,7 @@ def signed_apps_get_the_tokens_of_installations(world):
 
 @case
 def signed_requests_have_the_code_of_their_content(world):
-    """The guide's HMAC, computed again from what arrived."""
+    """The guide's HMAC, recomputed from the received request."""
     channel = re.search(r"```yaml\nchannels:\n  (.*?)\n```",
                         section("A signature of each request"), re.S).group(1)
     secret = os.urandom(32)

@@ -1,4 +1,4 @@
-"""What netproxy writes, read by h11 and llhttp: hostile bytes in, and two strict parsers out."""
+"""netproxy's output for hostile bytes, parsed by two strict parsers: h11 and llhttp."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What is demanded of an upstream's TLS: names, versions, an end that is one."""
+"""TLS requirements for an upstream: names, versions, a proper end of the connection."""
 
 import socket
 import ssl
@@ -11,7 +11,7 @@ from world import run
 
 
 class TLSAnswers:
-    """Gives one answer for each connection over TLS, and ends it."""
+    """Sends one response for each connection over TLS, and closes it."""
 
     def __init__(self, certificate, key, answer=b"HTTP/1.1 204 No Content\r\n\r\n",
                  latest=ssl.TLSVersion.TLSv1_3, says_goodbye=True):
@@ -49,7 +49,7 @@ class TLSAnswers:
 
 
 def signed(world, subject, names):
-    """Certificate and key of a leaf with these alternative names, signed by the world's CA."""
+    """Returns certificate and key of a leaf with these alternative names, signed by the world's CA."""
     name = world.path(world.unique("leaf"))
     run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-subj", subject, "-keyout", name + ".key", "-out", name + ".csr"])
@@ -64,20 +64,20 @@ def signed(world, subject, names):
 
 
 def channel(world, *servers, host="localhost", **keys):
-    """A channel to the servers, in their order, that repeats nothing."""
+    """Returns a channel to the servers, in order, without retries."""
     places = [f"https://{host}:{server.port}" for server in servers]
     return {"upstream": places if len(places) > 1 else places[0], "retry": {"attempts": 0},
             "tls": {"ca": world.ca, **keys}}
 
 
 def own(world):
-    """The world's certificate for localhost, and its key."""
+    """Returns the world's certificate for localhost, and its key."""
     return world.path("server.pem"), world.path("server.key")
 
 
 @case
 def a_certificate_is_for_the_names_it_spells(world):
-    """RFC 9110 section 4.3.4: only subjectAltName counts; a wildcard is a whole label."""
+    """RFC 9110 section 4.3.4: only subjectAltName counts; a wildcard replaces a whole label."""
     host = "one.api.localhost"
     cases = {
         "alternative": ("/CN=other", f"DNS:{host}", True),
@@ -106,7 +106,7 @@ def a_certificate_is_for_the_names_it_spells(world):
 
 @case
 def the_oldest_version_is_the_channels(world):
-    """tls.minimum: a server that has nothing newer than 1.2 is refused where 1.3 is asked for."""
+    """tls.minimum: a server that supports at most 1.2 is refused if 1.3 is required."""
     with TLSAnswers(*own(world), latest=ssl.TLSVersion.TLSv1_2) as server, \
             Netproxy(world, {"usual": channel(world, server),
                              "strict": channel(world, server, minimum="1.3")}) as proxy:
@@ -118,7 +118,7 @@ def the_oldest_version_is_the_channels(world):
 
 @case
 def an_end_without_goodbye_is_no_end(world):
-    """Content that only the end of the connection ends is complete with a close_notify alone."""
+    """Content that ends with the connection is complete only after a close_notify."""
     answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nthe beginning"
     with TLSAnswers(*own(world), answer=answer) as whole, \
             TLSAnswers(*own(world), answer=answer, says_goodbye=False) as cut, \
@@ -134,7 +134,7 @@ def an_end_without_goodbye_is_no_end(world):
 
 @case
 def a_handshake_that_fails_leads_on_and_a_bad_certificate_does_not(world):
-    """Failover is for outages; of a certificate that is not trusted a person must hear."""
+    """Failover is for outages; an untrusted certificate must be reported to a person."""
     stranger = signed(world, "/CN=other", "DNS:other.example")
     with TLSAnswers(*own(world), latest=ssl.TLSVersion.TLSv1_2) as old, \
             TLSAnswers(*stranger) as distrusted, TLSAnswers(*own(world)) as good, \

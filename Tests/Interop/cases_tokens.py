@@ -1,4 +1,4 @@
-"""The token's life against a real authorization server: revoked, rotated, stampeded, dead."""
+"""The life of a token with a real authorization server: revoked, rotated, stampeded, dead."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from traffic import curl, storm
 
 
 def post_random(world, proxy, word, size):
-    """POSTs random bytes through the channel; returns (answer, SHA-256 of what was sent)."""
+    """POSTs random bytes through the channel; returns (response, SHA-256 of the sent bytes)."""
     path, digest = world.random_file(word + ".bin", size=size)
     answer = curl(proxy, "-H", "Expect:", "-H", "Content-Type: application/octet-stream",
                   "--data-binary", "@" + path, proxy.url(f"/orders/{word}"))
@@ -25,7 +25,7 @@ def expect_intact(answer, size, digest):
 
 
 def first_request(world, proxy, client):
-    """The first exchange, so that the channel has a token."""
+    """Sends the first request, so that the channel has a token."""
     answer = curl(proxy, proxy.url("/orders/" + world.unique("first")))
     equal(answer.status, 200, f"status of the first request ({answer})")
 
@@ -54,7 +54,7 @@ def revoked_then_replayed(world, client):
         equal(line["retries"], ["unauthorized"], "retries in the log")
         equal(line["bytes_in"], size, "bytes_in in the log")
         equal(line["auth"]["refreshed"], True, "auth.refreshed in the log")
-        # And the fresh token serves the next one without another refresh.
+        # The new token serves the next request without another refresh.
         answer, digest = post_random(world, proxy, world.unique("after"), size)
         expect_intact(answer, size, digest)
         equal(len(world.auth.token_requests(client, mark)), 1, "token requests in the end")
@@ -92,8 +92,8 @@ def rotated_refresh_token_is_used_next_and_survives_a_restart(world):
     chain = [first] + [r["refresh_token"] for r in requests]
     equal([r["presented_refresh_token"][-8:] for r in requests],
           [token[-8:] for token in chain[:-1]], "each refresh presents the token of the one before")
-    # One for the first token, one for each of four revocations; the stored token may be
-    # proven anew after the restart.
+    # One request for the first token and one for each of four revocations; after the restart, the stored
+    # token can be proven again.
     check(5 <= len(requests) <= 6, f"5 or 6 refreshes expected, {len(requests)} seen")
     for folder, _, names in os.walk(os.path.join(proxy.directory, "state")):
         for name in names:
@@ -115,7 +115,7 @@ def a_large_body_is_not_replayed_but_the_next_works(world):
             check("invalid_token" in answer.fields.get("www-authenticate", ""),
                   f"not the upstream's own 401: {answer}")
         else:
-            # With `Expect: 100-continue` upstream the body may still be with the app.
+            # With `Expect: 100-continue` upstream, the client can still have the body.
             expect_intact(answer, size, digest)
         answer, digest = post_random(world, proxy, world.unique("next"), size)
         expect_intact(answer, size, digest)
@@ -148,7 +148,7 @@ def storm_of_401s_with_rotation_costs_one_token_request(world):
 
 @case
 def an_incurable_401_reaches_the_app(world):
-    """An upstream that refuses every token: its own answer, and no refresh loop."""
+    """An upstream that refuses every token: its own response is returned, without a refresh loop."""
     client = world.auth.register()
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         answer = curl(proxy, proxy.url("/orders/always-401"))
@@ -203,7 +203,7 @@ def the_token_endpoint_over_tls_and_post_credentials(world):
     channel = world.oauth_channel(client)
     channel["auth"]["oauth"] |= {"token_url": world.origin + "/o/token/", "client_auth": "post"}
     proxy = Netproxy(world, {"orders": channel})
-    # Whether `tls.ca` is meant for the token endpoint too is not this case's question.
+    # This case does not test whether `tls.ca` also applies to the token endpoint.
     proxy.variables["SSL_CERT_FILE"] = world.ca
     with proxy:
         first_request(world, proxy, client)
@@ -214,7 +214,7 @@ def the_token_endpoint_over_tls_and_post_credentials(world):
 
 @case
 def an_upload_body_hash_is_the_same_over_many_sizes(world):
-    """Around the replay limit and the usual buffer sizes, with a live token."""
+    """Sizes around the replay limit and the usual buffer sizes, with a valid token."""
     client = world.auth.register()
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         for size in (0, 1, 4095, 4096, 4097, 16384, 65535, 65536, 65537, 131072):

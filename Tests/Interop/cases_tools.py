@@ -1,7 +1,7 @@
-"""Programs that others wrote, through a channel that injects the credential of their server.
+"""Programs of other authors, through a channel that injects the credential of their server.
 
-git pushes, rclone moves, restic backs up, skopeo copies images and gh asks GitHub; the servers
-behind the credential are the real ones wherever Debian has them.
+git pushes, rclone moves, restic backs up, skopeo copies images and gh queries GitHub. The servers that
+require the credential are the real ones if Debian packages them.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def commit(proxy, copy, name, content):
 
 @case
 def client_git_push(world):
-    """Clones and pushes, one of which is longer than what git sends with a length."""
+    """Clones and pushes; one push exceeds the size that git sends with a length."""
     host, bare = hosting(world)
     with host, daemon(world, host, {"github": host.channel()}) as proxy:
         def git(*words):
@@ -60,7 +60,7 @@ def client_git_push(world):
         head = run(["git", "-C", bare, "rev-parse", "main"])
         equal(finished(["git", "-C", "second", "rev-parse", "HEAD"], proxy.directory).encode(),
               head, "HEAD of the second clone")
-        # And as its proxy, with the host's own URL and a user that the credential replaces.
+        # Also with netproxy as its proxy, with the host's own URL and a user that the credential replaces.
         url = f"http://app:{PLACEHOLDER}@{host.authority}/acme/app.git"
         finished(["git", "-c", "http.proxy=" + proxy.url(""), "clone", "-q", url, "third"],
                  proxy.directory, **GIT)
@@ -88,10 +88,10 @@ def client_git_shows_its_key_when_it_is_asked(world):
 
 
 class Served(GuardedAPI):
-    """A server that others wrote, behind a credential of ours."""
+    """A server of other authors that requires a credential of the test."""
 
     def __init__(self, world, auth, command):
-        """`command` makes the words that start the server from a port and an empty directory."""
+        """Creates a server; `command` returns the words that start it with a port and an empty directory."""
         port, directory = free_port(), world.path(world.unique("served"))
         self.files = os.path.join(directory, "files")
         os.makedirs(self.files)
@@ -120,8 +120,8 @@ def rclone(proxy, *words, url, **variables):
 def client_rclone(world):
     """Copy, list, move and delete; the target of a move is the URL that rclone knows.
 
-    A list names files by their path at the server, and rclone skips what is not below its own:
-    the channel has a listener without a prefix besides."""
+    A list contains the paths of files at the server, and rclone skips paths that are not below its own, so
+    the channel also has a listener without a prefix."""
     program("rclone")
     port = free_port()
     with Served(world, basic("app"), rclone_serving("webdav")) as server:
@@ -149,7 +149,7 @@ def client_rclone(world):
 
 @case
 def client_rclone_with_its_own_password(world):
-    """rclone sends what it has with the first request: here the key of the channel."""
+    """rclone sends its password with the first request; here the password is the key of the channel."""
     program("rclone")
     with (Served(world, basic("app"), rclone_serving("webdav")) as server,
           daemon(world, server, {"dav": keyed(server)}) as proxy):
@@ -162,7 +162,7 @@ def client_rclone_with_its_own_password(world):
 
 @case
 def client_restic(world):
-    """A backup and its restore; and a repository that wants the channel's key."""
+    """A backup and its restore; and a repository that requires the channel's key."""
     program("restic")
     with Served(world, basic("app"), rclone_serving("restic")) as server:
         channels = {"backup": server.channel("/open"), "closed": keyed(server, "/closed")}
@@ -196,14 +196,14 @@ def registry(port, directory):
 
 
 def blob(directory, content):
-    """Puts the content in an image layout; returns what refers to it."""
+    """Stores the content in an image layout; returns its descriptor."""
     digest = hashlib.sha256(content).hexdigest()
     write(os.path.join(directory, "blobs", "sha256", digest), content)
     return {"digest": "sha256:" + digest, "size": len(content)}
 
 
 def image(directory):
-    """An OCI image of one layer, which is not even an archive: nobody unpacks it."""
+    """Creates an OCI image of one layer, which is not an archive because it is never unpacked."""
     kind = "application/vnd.oci.image."
     layer = blob(directory, os.urandom(400_000))
     config = blob(directory, json.dumps({
@@ -221,8 +221,8 @@ def image(directory):
 
 
 def images(world, rewrite, key=None):
-    """Copies an image to a registry and looks at it there. The registry names where an upload goes
-    on by an absolute URL, made of the Host that it saw."""
+    """Copies an image to a registry and inspects it there. The registry returns the upload location as an
+    absolute URL with the received Host."""
     program("skopeo")
     port = free_port()
     with Served(world, basic("app"), registry) as server:
@@ -256,7 +256,7 @@ def client_skopeo_shows_its_key_when_it_is_asked(world):
 
 @case
 def client_gh(world):
-    """Over a unix socket, REST, GraphQL, pages and an upload to the second host."""
+    """Over a unix socket: REST, GraphQL, paging and an upload to the second host."""
     gh = program("gh")
     with sdk_apis.github() as api:
         channels = {"github": api.channel(match={"hosts": ["api.github.com"]}),

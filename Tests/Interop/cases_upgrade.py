@@ -19,7 +19,7 @@ PEER = os.path.join(HERE, "clients", "websocket_peer.py")
 
 @contextmanager
 def serving(world, arguments, port, name):
-    """A server for the time of a case."""
+    """Runs a server during a case."""
     child = Child(arguments, world.directory, world.unique(name),
                   clean_environment(HOME=world.directory, PYTHONDONTWRITEBYTECODE="1"))
     try:
@@ -40,7 +40,7 @@ def seen_by(world, url, *proxy):
 
 
 def same(direct, through, but=()):
-    """Fails at the first thing that a client saw otherwise through the proxy."""
+    """Fails at the first difference between the client's observations with and without the proxy."""
     equal(sorted(through), sorted(direct), "what was seen")
     for name, value in direct.items():
         if name not in but:
@@ -92,7 +92,7 @@ def websocket_through_connect(world):
                           connect=[f"127.0.0.1:{port}"]) as proxy:
         direct = seen_by(world, f"ws://127.0.0.1:{port}/room")
         through = seen_by(world, f"ws://127.0.0.1:{port}/room", proxy.url(""))
-        # Blind: the server cannot tell the difference.
+        # The tunnel is blind: the server cannot detect the proxy.
         same(direct, through)
         records = eventually(lambda: proxy.exchanges("netproxy"), "a line for CONNECT", 5)
         check(all(record["method"] == "CONNECT" for record in records), f"lines: {records}")
@@ -116,7 +116,7 @@ def connect_with_curl(world):
 
 
 def make_index(directory):
-    """A package index of one package, as plain files with their listing for a page."""
+    """Creates a package index with one package, as plain files with a directory listing as the page."""
     folder = os.path.join(directory, "simple", "sample")
     os.makedirs(folder)
     wheel = os.path.join(folder, "sample-1.0-py3-none-any.whl")
@@ -144,7 +144,7 @@ def file_server(world, directory):
 
 @case
 def pip_with_http_proxy(world):
-    """pip takes an index of Python's http.server through the proxy: absolute-form, HTTP/1.0."""
+    """pip downloads an index of Python's http.server through the proxy: absolute-form, HTTP/1.0."""
     directory = world.path(world.unique("index"))
     wheel = make_index(directory)
     with file_server(world, directory) as port, Netproxy(world, {
@@ -165,10 +165,10 @@ def pip_with_http_proxy(world):
 
 
 def fetch(port, method, path, body=None, headers=None):
-    """One request over a connection of its own; status, headers and body."""
+    """Sends one request over its own connection; returns status, headers and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
-        # With its own User-Agent, or netproxy would add one.
+        # With its own User-Agent; otherwise netproxy would add one.
         fields = {"User-Agent": "app", **(headers or {})}
         connection.request(method, path, body=body, headers=fields)
         answer = connection.getresponse()
@@ -245,7 +245,7 @@ def httpbin_as_upstream(world):
 
 @case
 def another_proxy_on_the_way(world):
-    """A channel's TLS through another netproxy's tunnel, and its plain HTTP in absolute-form."""
+    """A channel's TLS through the tunnel of another netproxy, and its plain HTTP in absolute-form."""
     with file_server(world, world.path("files")) as port, \
             Netproxy(world, {"other": world.channel(), "plain": {
                 "upstream": f"http://127.0.0.1:{port}"}},

@@ -1,4 +1,4 @@
-"""Reads the raw cases of Tests/HTTP1Tests/Corpus, and damages them further."""
+"""Reads the raw cases of Tests/HTTP1Tests/Corpus, and creates damaged copies."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ SPLICES = [
 
 
 class Case:
-    """One case: who sends it (`request`, `response GET`, ...), its name, bytes and verdict."""
+    """One case: its sender (`request`, `response GET`, ...), name, bytes and verdict."""
 
     def __init__(self, direction, name, raw, verdict):
         self.direction, self.name, self.raw, self.verdict = direction, name, raw, verdict
@@ -35,7 +35,7 @@ def unescaped(text):
 
 
 def cases():
-    """All cases of all files, in a fixed order."""
+    """Returns the cases of all files, in a fixed order."""
     found = []
     for path in sorted(glob.glob(os.path.join(DIRECTORY, "*.http"))):
         with open(path, "rb") as file:
@@ -54,7 +54,7 @@ def cases():
 
 
 def mutants(originals, count, seed=1):
-    """So many damaged copies, the same on every run."""
+    """Yields the given number of damaged copies, the same in every run."""
     source = random.Random(seed)
     damaged = []
     small = [case for case in originals if 0 < len(case.raw) < 400]

@@ -1,9 +1,8 @@
-"""A token endpoint and an API in one process that does exactly what a case tells it to.
+"""A token endpoint and an API in one process, controlled by the case.
 
-Refresh tokens rotate. A spent one presented again within the grace window, while its successor has
-not been used, gets the same answer once more; anything else ends the family (RFC 9700 section
-4.14.2). Every token request is on record, with what became of it. A client that asks with its own
-credentials gets a token each time.
+Refresh tokens rotate. A used token that is presented again within the grace window, while its successor has
+not been used, gets the same response again; otherwise its family is revoked (RFC 9700 section 4.14.2). Every
+token request is recorded with its outcome. A client with its own credentials gets a token each time.
 """
 
 import json
@@ -16,19 +15,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness import Failure, eventually
 
-# All tokens of all endpoints start with these, so that a search for leaks needs no list.
+# All tokens of all endpoints begin with these, so that a search for leaks needs no list.
 ACCESS, REFRESH = "scripted-access-", "scripted-refresh-"
 CLIENT_SECRET = "scripted-client-secret"
-# Resource servers bear that much of a difference between clocks; nothing here is about that.
+# Resource servers tolerate this clock difference; it is not tested here.
 LEEWAY = 5
 
 
 class Lost(Exception):
-    """The answer does not reach the client."""
+    """The response does not reach the client."""
 
 
 class Gate:
-    """Holds whoever comes while it is closed; `arrived` counts them."""
+    """Holds requests while it is closed; `arrived` counts them."""
 
     def __init__(self):
         self.passage = threading.Event()
@@ -52,27 +51,27 @@ class Gate:
 
 
 class Endpoint:
-    """The server. `POST /token` for client `app`; everything under `/api` wants a live token."""
+    """The server. `POST /token` is for client `app`; everything under `/api` requires a valid token."""
 
     def __init__(self, lifetime=60.0, grace=30.0):
         self.lifetime, self.grace = lifetime, grace
         self.lock = threading.Lock()
-        self.access = {}        # access token -> when it ends
-        self.successor = {}     # spent refresh token -> (when, answer)
+        self.access = {}        # access token -> its expiry
+        self.successor = {}     # used refresh token -> (when, response)
         self.current = REFRESH + "first"
         self.is_alive = True
         self.serial = 0
-        self.requests = []      # what became of every token request, in order
+        self.requests = []      # the outcomes of the token requests, in order
         self.served = self.refused = 0
         self.before = Gate()    # a token request that has arrived and changed nothing
-        self.after = Gate()     # one whose refresh token is spent and whose answer is not sent
-        self.api = Gate()       # an API request with a good token
-        self.drop_held = False  # whether what waits in `before` is forgotten instead of answered
+        self.after = Gate()     # a token request after the use of its refresh token and before its response
+        self.api = Gate()       # an API request with a valid token
+        self.drop_held = False  # whether requests held by `before` are dropped without a response
         self.lost_share = self.error_share = 0.0
         self.faults_in_row = 0
-        self.slowness = 0.0     # the longest pause before and after a token request is judged
+        self.slowness = 0.0     # the maximum pause before and after a token request is processed
         self.chance = random.Random(1)
-        # Told of each token request while its connection is open.
+        # Called for each token request while its connection is open.
         self.on_arrival = lambda record: None
         self.servers = []
         self.serve_on(socket.create_server(("127.0.0.1", 0), backlog=512))
@@ -80,8 +79,8 @@ class Endpoint:
         self.base = f"http://127.0.0.1:{self.port}"
 
     def serve_on(self, listening, place=None):
-        """Serves at one more socket, such as one in a namespace; its requests have the place on
-        record."""
+        """Also serves on another socket, such as one in a namespace; its requests are recorded with the
+        place."""
         server = ThreadingHTTPServer(listening.getsockname(), handler_of(self, place), False)
         server.socket.close()
         server.socket = listening
@@ -100,19 +99,19 @@ class Endpoint:
             server.shutdown()
             server.server_close()
 
-    # What the test asks.
+    # Functions for the cases.
 
     def every_secret(self):
         return {ACCESS, REFRESH, CLIENT_SECRET}
 
     def outcomes(self, since=0):
-        """`rotated`, `repeated`, `reused`, `dead`, `issued`, `error` or `dropped`, one a request;
-        an answer that was lost has its `lost` behind the word for what was done."""
+        """Returns `rotated`, `repeated`, `reused`, `dead`, `issued`, `error` or `dropped` for each
+        request; `lost` follows the word if the response was lost."""
         with self.lock:
             return [record["outcome"] for record in self.requests[since:]]
 
     def rotations(self):
-        """When refresh tokens were spent, on the monotonic clock."""
+        """Returns the times at which refresh tokens were used, on the monotonic clock."""
         with self.lock:
             return [record["at"] for record in self.requests
                     if record["outcome"].startswith("rotated")]
@@ -122,14 +121,14 @@ class Endpoint:
             return [record["presented"] for record in self.requests[since:]]
 
     def revoke(self):
-        """Ends every access token before its time; the grant lives on."""
+        """Revokes every access token; the grant stays valid."""
         with self.lock:
             self.access.clear()
 
-    # What the server does.
+    # Functions of the server.
 
     def token(self, form, port=None, place=None):
-        """One token request; returns (status, document). Raises Lost for no answer at all."""
+        """Processes one token request; returns (status, document). Raises Lost for no response."""
         record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived",
                   "audience": form.get("audience", ""), "port": port, "place": place}
         with self.lock:
@@ -160,8 +159,8 @@ class Endpoint:
         return status, document
 
     def fault(self):
-        """What goes wrong with the next request; never more than twice in a row, which would be an
-        endpoint that is down for longer than a request bears."""
+        """Returns the fault of the next request. There are at most two faults in a row: more would look
+        like an endpoint that is down for longer than a request waits."""
         throw = self.chance.random()
         word = ("error" if throw < self.error_share
                 else "lost" if throw < self.error_share + self.lost_share else None)
@@ -184,8 +183,8 @@ class Endpoint:
             spent, answer = self.successor[presented]
             if answer["refresh_token"] == self.current and now - spent <= self.grace:
                 record["outcome"] = "repeated"
-                # What is left of the token that was issued then, unless it was revoked since; one
-                # that has ended since has a successor.
+                # The remaining lifetime of the token issued then, unless it has been revoked; an expired
+                # token has a successor.
                 end = self.access.get(answer["access_token"], now)
                 if end < now:
                     answer |= self.issue(now)[1]
@@ -199,7 +198,7 @@ class Endpoint:
         return 400, {"error": "invalid_grant", "error_description": "the token is spent or unknown"}
 
     def issue(self, now):
-        """A new access token: the mark it ends with, and the answer that brings it."""
+        """Creates an access token; returns the mark at its end and the response that contains it."""
         self.serial += 1
         mark = f"{self.serial}-{self.chance.getrandbits(64):016x}"
         self.access[ACCESS + mark] = now + self.lifetime
@@ -257,7 +256,7 @@ def handler_of(endpoint, place=None):
                 pass
 
         def handle(self):
-            # A daemon that is killed leaves its connections behind.
+            # A killed daemon leaves its connections open.
             try:
                 super().handle()
             except OSError:
@@ -267,7 +266,7 @@ def handler_of(endpoint, place=None):
 
 
 def expect_no_reuse(endpoint):
-    """Fails unless no spent refresh token was presented outside of the grace window."""
+    """Fails if a used refresh token was presented outside the grace window."""
     bad = [word for word in endpoint.outcomes() if word in ("reused", "dead", "unknown")]
     if bad or not endpoint.is_alive:
         raise Failure(f"a spent refresh token was presented: {endpoint.outcomes()}")

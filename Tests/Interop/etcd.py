@@ -1,4 +1,4 @@
-"""A cluster of etcd members in processes of their own, and everything that can happen to it."""
+"""A cluster of etcd members in their own processes, with functions for all kinds of faults."""
 
 import base64
 import http.client
@@ -16,7 +16,7 @@ ROOT, ROOT_PASSWORD = "root", "the-password-of-root"
 
 
 def encoded(text):
-    """Bytes or text as etcd's JSON has them."""
+    """Encodes bytes or text as in etcd's JSON."""
     return base64.b64encode(text.encode() if isinstance(text, str) else text).decode()
 
 
@@ -25,7 +25,7 @@ def decoded(text):
 
 
 def end_of(prefix):
-    """The end of the range of all keys with the prefix."""
+    """Returns the end of the range of all keys with the prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
@@ -46,14 +46,14 @@ class Certificates:
         self.server = self.issue("server", "/CN=etcd",
                                  f"subjectAltName=DNS:localhost,{names}\n"
                                  "extendedKeyUsage=serverAuth,clientAuth\n")
-        # With users enabled, the gateway refuses a certificate that has a common name.
+        # With users enabled, the gateway refuses a certificate with a common name.
         self.client = self.issue("client", "/O=netproxy", "extendedKeyUsage=clientAuth\n")
 
     def path(self, name):
         return os.path.join(self.directory, name)
 
     def issue(self, name, subject, extensions):
-        """A certificate and its key."""
+        """Issues a certificate with its key."""
         request, certificate, key = (self.path(name + end) for end in (".csr", ".pem", ".key"))
         run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
              "-nodes", "-subj", subject, "-keyout", key, "-out", request])
@@ -71,10 +71,10 @@ class Certificates:
 
 
 class Refused(Exception):
-    """What etcd answered with something else than 200."""
+    """A response of etcd with a status other than 200."""
 
     def is_passing(self):
-        """Whether another member, or the same one a moment later, may do what was asked."""
+        """Whether another member, or the same one a moment later, could process the request."""
         return any(words in str(self) for words in ("leader changed", "no leader", "timed out"))
 
 
@@ -101,8 +101,8 @@ class Member:
 class Cluster:
     """Members with one data directory each, in the world's directory.
 
-    With `relays` the members reach each other through relays, so that `isolate` can cut one of them
-    off; with `places` each of them runs in a network namespace, and that is where it is cut off.
+    With `relays` the members reach each other through relays, so that `isolate` can disconnect one of them.
+    With `places` each member runs in a network namespace, and `isolate` works there.
     """
 
     def __init__(self, world, members=3, tls=True, quota=None, relays=None, places=(), flags=()):
@@ -145,7 +145,7 @@ class Cluster:
         return [self.url(member) for member in self.members]
 
     def start(self, *members):
-        """Starts members, by default those that are not up, and waits until the cluster works."""
+        """Starts members, by default those that are not running, and waits until the cluster works."""
         started = [each for each in members or self.members if not each.is_up]
         for member in started:
             member.child = Child(self.command(member), self.directory, member.name)
@@ -163,7 +163,7 @@ class Cluster:
             "--initial-advertise-peer-urls", "http://{}:{}".format(*member.advertised_peer),
             "--initial-cluster", cluster, "--initial-cluster-token", self.directory,
             "--heartbeat-interval", "50", "--election-timeout", "500",
-            # A simple hash: passwords are not what is tested.
+            # A simple hash: passwords are not the subject of the test.
             "--bcrypt-cost", "4", "--logger", "zap", "--log-level", "warn", *self.flags,
         ]
         if self.tls:
@@ -175,7 +175,7 @@ class Cluster:
         return (member.place.prefix if member.place else []) + command
 
     def is_healthy(self, member):
-        """Whether the member knows a leader and can commit; fails when its process has ended."""
+        """Whether the member knows a leader and can commit; fails if its process has ended."""
         if not member.child.running():
             tail = "\n".join(member.child.stderr().splitlines()[-10:])
             raise Failure(f"{member.name} ended with {member.child.process.returncode}: {tail}")
@@ -194,7 +194,7 @@ class Cluster:
                 member.child.wait(10)
 
     def kill(self, *members):
-        """SIGKILL, and waits for the end."""
+        """Sends SIGKILL and waits for the end."""
         for member in members:
             member.child.signal(signal.SIGKILL)
             member.child.wait(10)
@@ -205,7 +205,7 @@ class Cluster:
     def resume(self, member):
         member.child.signal(signal.SIGCONT)
 
-    # The members among themselves.
+    # Connections between the members.
 
     def relay_peers_of(self, member):
         def valve_of(port):
@@ -217,7 +217,7 @@ class Cluster:
         member.advertised_peer = ("127.0.0.1", relay.port)
 
     def isolate(self, member):
-        """Cuts the member off from the other members, but not from its clients."""
+        """Disconnects the member from the other members, but not from its clients."""
         if member.place:
             member.place.cut(each.address for each in self.members if each is not member)
         else:
@@ -232,7 +232,7 @@ class Cluster:
     # The JSON gateway.
 
     def exchange(self, member, method, path, document, seconds):
-        """One request to one member; returns the decoded answer."""
+        """Sends one request to one member; returns the decoded response."""
         if self.tls:
             connection = http.client.HTTPSConnection(
                 member.address, member.port, timeout=seconds, context=self.certificates.context())
@@ -251,7 +251,7 @@ class Cluster:
         raise Refused(text.decode(errors="replace"))
 
     def call(self, path, document, member=None, seconds=5):
-        """The answer of the member, or of the first that has one."""
+        """Returns the response of the member, or of the first member that responds."""
         fault = None
         for each in [member] if member else [each for each in self.members if each.is_up]:
             try:
@@ -265,14 +265,14 @@ class Cluster:
         raise Failure(f"no member answers /v3/{path}: {fault}")
 
     def status(self, member):
-        """What the member says of itself; `None` if it does not answer."""
+        """Returns the member's own status; `None` if it does not respond."""
         try:
             return self.call("maintenance/status", {}, member, 2)
         except (Failure, Refused):
             return None
 
     def leader(self):
-        """The leader, once there is one that knows it."""
+        """Waits for a leader that knows its role, and returns it."""
         def probe():
             for member in self.members:
                 status = self.status(member) if member.is_up else None
@@ -283,7 +283,7 @@ class Cluster:
         return eventually(probe, "the cluster has a leader", 20, 0.05)
 
     def move_leader(self):
-        """Hands the leadership to another member that is up; returns that one."""
+        """Transfers the leadership to another running member; returns that member."""
         old = self.leader()
         heirs = [each for each in self.members if each is not old and each.is_up]
         heir, status = next((each, status) for each in heirs if (status := self.status(each)))
@@ -292,7 +292,7 @@ class Cluster:
         return heir
 
     def values(self, prefix):
-        """Keys and raw values under a prefix."""
+        """Returns keys and raw values under a prefix."""
         answer = self.call("kv/range",
                            {"key": encoded(prefix), "range_end": encoded(end_of(prefix))})
         return {decoded(pair["key"]).decode(): decoded(pair.get("value", ""))
@@ -304,7 +304,7 @@ class Cluster:
     def delete(self, key):
         self.call("kv/deleterange", {"key": encoded(key)})
 
-    # Faults that are no crash.
+    # Faults other than crashes.
 
     def fill(self):
         """Writes until the quota is used up and the alarm is raised."""
@@ -322,7 +322,7 @@ class Cluster:
         return self.call("maintenance/alarm", {"action": "GET"}).get("alarms", [])
 
     def make_room(self):
-        """Removes what filled it, in the order that etcd's guide gives."""
+        """Removes the data that filled the quota, in the order of etcd's guide."""
         self.call("kv/deleterange", {"key": encoded("/junk/"), "range_end": encoded("/junk0")})
         revision = self.call("kv/range", {"key": encoded("/junk/")})["header"]["revision"]
         self.call("kv/compaction", {"revision": revision, "physical": True})
@@ -332,7 +332,7 @@ class Cluster:
             self.call("maintenance/alarm", {**alarm, "action": "DEACTIVATE"})
 
     def enable_auth(self, user, password, prefix):
-        """Users and roles: `root`, and a user that may read and write one prefix only."""
+        """Creates users and roles: `root`, and a user that may read and write one prefix only."""
         for name, word in ((ROOT, ROOT_PASSWORD), (user, password)):
             self.call("auth/user/add", {"name": name, "password": word})
             self.call("auth/role/add", {"name": name})
@@ -342,7 +342,7 @@ class Cluster:
         self.sign_in()
 
     def sign_in(self):
-        """Signs in as root, as each time after all members were down."""
+        """Signs in as root; necessary each time after all members were down."""
         self.token = None
         answer = self.call("auth/authenticate", {"name": ROOT, "password": ROOT_PASSWORD})
         self.token = answer["token"]

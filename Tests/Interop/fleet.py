@@ -1,4 +1,4 @@
-"""Daemons that share a state directory, are killed and come back, and a client that loads them."""
+"""Daemons that share a state directory, are killed and restarted, and a client that loads them."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from tracing import attach
 
 
 def grant_of(endpoint, world):
-    """A sign-in whose refresh token the endpoint rotates."""
+    """Returns a sign-in whose refresh token the endpoint rotates."""
     return {
         "grant": "refresh_token",
         "token_url": endpoint.base + "/token",
@@ -23,17 +23,17 @@ def grant_of(endpoint, world):
 
 
 def channel_to(endpoint, world):
-    """A channel to the endpoint's API."""
+    """Returns a channel to the endpoint's API."""
     return {**api_of(endpoint), "auth": {"oauth": grant_of(endpoint, world)}}
 
 
 def api_of(endpoint):
-    """The upstream of a channel; the API never takes long, so what hangs shows where."""
+    """Returns the upstream of a channel; the API responds quickly, so a delay has another cause."""
     return {"upstream": endpoint.base + "/api", "timeouts": {"response": "20s"}}
 
 
 def identity_of(endpoint, world):
-    """Two channels to the endpoint's API with one sign-in, of which one asks for less."""
+    """Returns two channels to the endpoint's API with one sign-in; one has fewer scopes."""
     channels = {
         "orders": {**api_of(endpoint), "auth": {"identity": "orders"}},
         "bills": {**api_of(endpoint), "auth": {"identity": "orders", "audience": "bills"}},
@@ -42,7 +42,7 @@ def identity_of(endpoint, world):
 
 
 class Mortal(Netproxy):
-    """A daemon that may be killed; on the same state directory as others, if one is named."""
+    """A daemon that can be killed; if a state directory is given, it shares it with others."""
 
     def __init__(self, world, endpoint, state=None, is_shared=False, **keys):
         if state:
@@ -57,7 +57,7 @@ class Mortal(Netproxy):
         self.deaths = []
 
     def kill(self):
-        """SIGKILL, and waits for the end."""
+        """Sends SIGKILL and waits for the end."""
         self.deaths.append(time.monotonic())
         self.child.signal(signal.SIGKILL)
         self.expect_killed()
@@ -67,13 +67,13 @@ class Mortal(Netproxy):
         check(status == -signal.SIGKILL, f"the daemon ended with {status}: {self.last_words()}")
 
     def kill_at(self, system_call, path=None):
-        """From now on the daemon is killed when it enters the system call (on the path, if one is
-        given), which then does not happen."""
+        """From now on, kills the daemon when it enters the system call (for the path, if given). The call
+        is not executed."""
         calls = {"rename": "rename,renameat,renameat2"}.get(system_call, system_call)
         attach(self, calls, "error=EIO:signal=KILL", path)
 
     async def connect(self):
-        """A connection of an app."""
+        """Opens a client connection."""
         return await asyncio.open_connection("127.0.0.1", self.port)
 
     def token_file(self):
@@ -81,14 +81,14 @@ class Mortal(Netproxy):
 
 
 class Load:
-    """Requests over kept-alive connections, each to a daemon that is up, until told to stop.
+    """Requests over kept-alive connections, each to a running daemon, until stopped.
 
-    A request that gets no whole answer is `in flight on a killed daemon` when its daemon was killed
-    after the request had been given to it; everything else but 200 is a failure, and so is every
-    request that was in flight for longer than `LONGEST`.
+    A request without a complete response is `in flight on a killed daemon` if its daemon was killed after the
+    request had been sent to it. Every other result except 200 is a failure, and so is every request that was
+    in flight for longer than `LONGEST`.
     """
 
-    # 15 s for a token, and what a stopped daemon sleeps.
+    # 15 s for a token, plus the pause of a stopped daemon.
     LONGEST = 30
 
     def __init__(self, daemons, connections=8, pause=0.0):
@@ -105,7 +105,7 @@ class Load:
         return sum(self.statuses.values()) + self.in_flight_on_killed
 
     async def run(self, number):
-        """One connection's worth of requests."""
+        """Sends requests over one connection."""
         links = {}
         turn = number
         while not self.is_over:
@@ -133,7 +133,7 @@ class Load:
             writer.close()
 
     def note(self, daemon, began, status, text):
-        """Takes the outcome of a request into account."""
+        """Records the outcome of a request."""
         seconds = time.monotonic() - began
         self.slowest = max(self.slowest, seconds)
         self.statuses[status] = self.statuses.get(status, 0) + 1
@@ -141,7 +141,7 @@ class Load:
             self.failures.append(f"{status} after {seconds:.1f} s: {text}")
 
     async def exchange(self, reader, writer, daemon, turn):
-        """A GET, or a POST of a few bytes; returns status and body."""
+        """Sends a GET, or a POST of a few bytes; returns status and body."""
         body = b"" if turn % 2 else b"x" * 200
         path = daemon.paths[turn // 2 % len(daemon.paths)]
         head = f"{'POST' if body else 'GET'} {path}/{turn} HTTP/1.1\r\nHost: localhost\r\n"
@@ -155,7 +155,7 @@ class Load:
         return int(fields[0].split()[1]), text.decode(errors="replace")
 
     async def during(self, script):
-        """Runs the load for as long as the coroutine takes."""
+        """Runs the load until the coroutine ends."""
         workers = [asyncio.create_task(self.run(each)) for each in range(self.connections)]
         try:
             await script

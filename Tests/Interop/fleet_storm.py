@@ -1,37 +1,34 @@
 #!/usr/bin/env python3
-"""Many machines on one rotating refresh token in etcd, while everything goes wrong for a while.
+"""Many machines use one rotating refresh token in etcd while faults occur.
 
     fleet_storm.py SECONDS --netproxy PATH [--daemons N] [--identity] [--namespaces] [--seed N]
 
-The daemons' tokens are in etcd of three members. The token endpoint rotates, is slow at random and
-loses 5 % of its answers. A bounded client sends requests to all daemons. Meanwhile:
+The daemons' tokens are in an etcd of three members. The token endpoint rotates, is slow at random and loses
+5 % of its responses. A client with bounded concurrency sends requests to all daemons. Meanwhile:
 
- - daemons are killed, many of them in the middle of a token request, and started again;
- - the daemon in the middle of a token request is stopped (SIGSTOP) past its lease of 5 s;
- - daemons are cut off from all members, and what they sent arrives late or never;
- - members are killed and started again, stopped (SIGSTOP), and cut off from the others, one at a
-   time;
+ - daemons are killed, many of them during a token request, and restarted;
+ - the daemon with a token request is stopped (SIGSTOP) beyond its lease of 5 s;
+ - daemons are disconnected from all members, and their messages arrive late or never;
+ - members are killed and restarted, stopped (SIGSTOP), and disconnected from the others, one at a time;
  - the leader changes;
  - one daemon's clock is an hour fast.
 
-Partitions are made by relays; with --namespaces every program is in a network namespace, and
-packets are dropped or a link is down.
+Relays create the partitions. With --namespaces every program is in a network namespace, and packets are
+dropped or a link is down.
 
-A failure at an app is avoidable unless its daemon was killed, stopped or cut off from etcd while
-the request lasted or in the 5 s before it began. The members always have a quorum: that a member
-is gone, that the leader changes or that another daemon died with the lock excuses nothing. Each of
-these makes all others wait, for up to 6 s more; as a request waits for 15 s, no more than two of
-them come within 12 s, and none hits a daemon that settles what the one before has left.
+A failed client request is avoidable unless its daemon was killed, stopped or disconnected from etcd during
+the request or in the 5 s before it began. The members always have a quorum. A missing member, a change of the
+leader or the death of another daemon with the lock is no excuse. Each of these events makes all other daemons
+wait for up to 6 s. Because a request waits for 15 s, at most two of them occur within 12 s, and none affects
+a daemon that resolves the state left by the previous one.
 
-A refresh is one more than one per expiry when it comes less than 1.5 s after the one before for
-the same audience; tokens live for 3 s and are due 2 s after they were asked for, and a busy machine
-may take half a second to notice a request. It is a recovery,
-and not one too many, when the answer to the one before was lost, or its daemon was killed, stopped
-or cut off.
+A refresh is superfluous if it occurs less than 1.5 s after the previous one for the same audience: tokens
+live for 3 s and are due 2 s after their request, and a busy machine may take half a second to notice a
+request. It is a recovery, and not superfluous, if the previous response was lost, or the daemon of the
+previous refresh was killed, stopped or disconnected.
 
-Prints the counts. Exits 1 if a failure was avoidable, a spent refresh token was presented outside
-of the grace window, a refresh was one too many, the session is dead in the end, or a secret can be
-read in etcd.
+Prints the counts. Exits with 1 if a failure was avoidable, a used refresh token was presented outside the
+grace window, a refresh was superfluous, the session is dead at the end, or a secret is readable in etcd.
 """
 
 import argparse
@@ -56,16 +53,16 @@ LIFETIME = 3.0
 GRACE = 30.0
 LOST_SHARE = 0.05
 HOUR = 3600
-# How long a daemon that was hurt may take to be well again.
+# The maximum recovery time of a daemon after a fault.
 CONVALESCENCE = 5.0
-# A daemon that dies with the lock keeps it for 5 s, and each change of the leader adds 5 s to that.
+# A daemon that dies with the lock keeps it for 5 s, and each change of the leader adds 5 s.
 MOST_DELAYS, DELAYS_WITHIN = 2, 12
-# Tokens are due 2 s after they were asked for; the first of two may be noticed late.
+# Tokens are due 2 s after their request; the first of two requests can be noticed late.
 SOONEST = 1.5
 
 
 class Excuses:
-    """When which daemon was hurt."""
+    """The times at which each daemon was affected by a fault."""
 
     def __init__(self):
         self.times = {}
@@ -80,19 +77,19 @@ class Excuses:
             span[1] = time.monotonic()
 
     def cover(self, daemon, began, ended, before=CONVALESCENCE):
-        """Whether the daemon was hurt in the time, or shortly before it."""
+        """Whether the daemon was affected during the time, or shortly before it."""
         return any(begin <= ended and began - before <= end
                    for begin, end in self.times.get(daemon, []))
 
 
 class Delays:
-    """Sees to it that not all daemons have to wait for too long."""
+    """Limits the faults that make all daemons wait."""
 
     def __init__(self):
         self.times = []
 
     def has_room(self, count=1):
-        """Whether so many more are allowed now; they are taken into account then."""
+        """Whether the given number of further faults is allowed now; if so, counts them."""
         now = time.monotonic()
         self.times = [each for each in self.times if now - each < DELAYS_WITHIN]
         if len(self.times) + count > MOST_DELAYS:
@@ -101,18 +98,18 @@ class Delays:
         return True
 
     async def room(self, count=1):
-        """Waits until so many more are allowed."""
+        """Waits until the given number of further faults is allowed."""
         while not self.has_room(count):
             await asyncio.sleep(0.2)
 
 
 class ExcusingLoad(Load):
-    """A load that does not count what cannot be helped as a failure."""
+    """A load that does not count unavoidable errors as failures."""
 
     def __init__(self, daemons, excuses, **keys):
         super().__init__(daemons, **keys)
         self.excuses, self.excused = excuses, 0
-        # When each of the failures was.
+        # The times of the failures.
         self.when = []
 
     def note(self, daemon, began, status, text):
@@ -130,7 +127,7 @@ class ExcusingLoad(Load):
 
 
 class FleetStorm:
-    """The weather over daemons, members and the token endpoint."""
+    """The faults of daemons, members and the token endpoint."""
 
     def __init__(self, endpoint, cluster, daemons, chance):
         self.endpoint, self.cluster, self.daemons = endpoint, cluster, daemons
@@ -149,7 +146,7 @@ class FleetStorm:
         endpoint.on_arrival = self.on_arrival
 
     def on_arrival(self, record):
-        """Finds out who sends the token request, while its connection is open."""
+        """Determines the sender of the token request while its connection is open."""
         if record["place"]:
             holder = next(each for each in self.daemons if each.place is record["place"])
         else:
@@ -160,7 +157,7 @@ class FleetStorm:
             loop.call_soon_threadsafe(queue.put_nowait, record)
 
     async def next_request(self, patience):
-        """The next token request; `None` if none comes in time."""
+        """Returns the next token request; `None` if none arrives in time."""
         entry = (asyncio.get_running_loop(), asyncio.Queue())
         self.waiting.add(entry)
         try:
@@ -175,7 +172,7 @@ class FleetStorm:
         await asyncio.gather(self.hurt_the_idle(end), self.delay_all(end))
 
     async def hurt_the_idle(self, end):
-        """Blows that the others do not feel."""
+        """Causes faults that do not affect other daemons."""
         while await self.is_time(end, 1, 4):
             blow = self.chance.choices([self.kill, self.cut, self.kill_a_follower], [5, 2, 1])[0]
             if blow == self.kill_a_follower:
@@ -185,7 +182,7 @@ class FleetStorm:
         await asyncio.gather(*self.blows)
 
     async def delay_all(self, end):
-        """Blows that the others feel: two at a time, and all kinds in turn."""
+        """Causes faults that affect other daemons: two at a time, and all kinds in turn."""
         kinds = [self.stop_leader, self.isolate_leader, self.kill_leader, self.isolate_a_follower,
                  lambda: self.hurt_holder(self.cut), self.change_leader,
                  lambda: self.hurt_holder(self.kill), lambda: self.hurt_holder(self.stop)]
@@ -202,7 +199,7 @@ class FleetStorm:
         return self.blows[-1]
 
     async def is_time(self, end, least, most):
-        """Whether there is time for another blow after a pause."""
+        """Whether there is time for another fault after a pause."""
         await asyncio.sleep(min(self.chance.uniform(least, most), max(0, end - time.monotonic())))
         return time.monotonic() < end
 
@@ -215,7 +212,7 @@ class FleetStorm:
         return f"daemon {self.daemons.index(daemon)}" if daemon else "unknown"
 
     def story(self, records):
-        """What happened, in order, with the seconds since the beginning."""
+        """Returns the events in order, with the seconds since the beginning."""
         events = self.trace + list(zip(self.load.when, self.load.failures))
         for each in records:
             events.append((each["at"], f"{self.name(each.get('holder'))} presents "
@@ -232,7 +229,7 @@ class FleetStorm:
         self.hurt_now.discard(daemon)
 
     async def hurt_holder(self, blow):
-        """Hits a daemon that begins a token request, unless it settles what another has left."""
+        """Affects a daemon that begins a token request, unless it resolves the state left by another."""
         patience = time.monotonic() + 15
         while record := await self.next_request(patience - time.monotonic()):
             holder = record["holder"]
@@ -241,7 +238,7 @@ class FleetStorm:
                 return await self.hurt(holder, blow)
 
     def idle(self):
-        """The daemons that are well and not in the middle of a token request."""
+        """Returns the daemons that are healthy and have no token request in progress."""
         busy = {each["holder"] for each in list(self.endpoint.requests)
                 if each["outcome"] == "arrived" and "holder" in each}
         return [each for each in self.daemons if each not in self.hurt_now | busy]
@@ -263,7 +260,7 @@ class FleetStorm:
         self.load.up.add(daemon)
 
     async def cut(self, daemon):
-        """The daemon serves on with the token that it has."""
+        """Disconnects the daemon, which continues to serve with its token."""
         await asyncio.to_thread(daemon.cut)
         self.say(f"cuts {self.name(daemon)} off", "partitions_of_daemons")
         await asyncio.sleep(self.chance.uniform(2, 9))
@@ -288,13 +285,13 @@ class FleetStorm:
             await self.kill_member(await self.follower())
 
     async def isolate_leader(self):
-        """There is an election then, and another one when it is back."""
+        """Causes one election, and another when the leader returns."""
         async with self.members:
             await self.delays.room(2)
             await self.isolate_member(await self.leader())
 
     async def stop_leader(self):
-        """Its clients' connections live on, and are silent."""
+        """Stops the leader; its clients' connections stay open without responses."""
         async with self.members:
             await self.delays.room(2)
             member = await self.leader()
@@ -305,7 +302,7 @@ class FleetStorm:
             await asyncio.to_thread(self.wait_for, member)
 
     async def isolate_a_follower(self):
-        """When it is back, there is an election."""
+        """Isolates a follower, which causes an election when it returns."""
         async with self.members:
             await self.delays.room()
             await self.isolate_member(await self.follower())
@@ -334,7 +331,7 @@ class FleetStorm:
 
 
 def refreshes(records, excuses):
-    """The refreshes beyond one per expiry: how many were recoveries, and when the others were."""
+    """Returns the refreshes beyond one per expiry: the number of recoveries, and the times of the others."""
     spent = [each for each in records if each["outcome"].startswith("rotated")]
     by_audience = [[each for each in spent if each["audience"] == audience]
                    for audience in {each["audience"] for each in spent}]
@@ -353,7 +350,7 @@ def refreshes(records, excuses):
 
 
 def daemons_and_members(world, endpoint, size, is_shared, namespaces, skewed, stack):
-    """A cluster, and daemons on it, started."""
+    """Starts a cluster and daemons that use it."""
     network = stack.enter_context(Network()) if namespaces else None
     relays = None if namespaces else stack.enter_context(Relays())
     places = [network.add() for _ in range(3)] if network else ()
@@ -375,7 +372,7 @@ def daemons_and_members(world, endpoint, size, is_shared, namespaces, skewed, st
 
 
 def blow(world, seconds, seed, size=20, is_shared=False, namespaces=False, skewed=1):
-    """One storm. Returns the counts; raises Failure if it did harm."""
+    """Runs one storm. Returns the counts; raises Failure if it did harm."""
     chance = random.Random(seed)
     with ExitStack() as stack:
         endpoint = stack.enter_context(Endpoint(lifetime=LIFETIME, grace=GRACE))
@@ -402,7 +399,8 @@ def blow(world, seconds, seed, size=20, is_shared=False, namespaces=False, skewe
 
 
 def last_refresh(daemon):
-    """Why the daemon cannot renew; empty if it can, within the time that members take to recover."""
+    """Returns the reason why the daemon cannot renew within the recovery time of the members; empty if it
+    can."""
     for _ in range(5):
         done = daemon.command("token", "orders", "--refresh")
         if done.returncode == 0:

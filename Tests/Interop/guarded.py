@@ -1,6 +1,6 @@
-"""An API that demands one credential and keeps every request: what clients of other people call.
+"""An API that requires one credential and records every request, for clients of other authors.
 
-What it answers is up to the case: documents, streams, a git repository, another server.
+The case determines the responses: documents, streams, a git repository, another server.
 """
 
 import base64
@@ -15,14 +15,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness import check
 
-# What apps have instead of the credential; it must never arrive.
+# The clients' placeholder for the credential; it must never arrive.
 PLACEHOLDER = "placeholder-of-the-app"
 CREDENTIAL = "the-real-credential"
 HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "content-length", "date", "server")
 
 
 class Request:
-    """One request as it arrived, with its whole content."""
+    """One received request with its complete content."""
 
     def __init__(self, handler, body):
         self.method, self.target = handler.command, handler.path
@@ -38,7 +38,8 @@ class Request:
         return f"{self.method} {self.target}"
 
     def values(self, name):
-        """Every value of the field, also under names that CGI programs cannot tell from its own."""
+        """Returns every value of the field, also under names that CGI programs cannot distinguish from its
+        own."""
         return [value for other, value in self.fields if alike(other) == alike(name)]
 
     def get(self, name):
@@ -56,7 +57,7 @@ def alike(name):
 
 
 class Reply:
-    """An answer. A dictionary or a list is sent as JSON, an iterator in chunks as it yields."""
+    """A response. A dictionary or a list is sent as JSON, an iterator in the chunks that it yields."""
 
     def __init__(self, content=b"", status=200, fields=()):
         self.status, self.fields = status, list(fields)
@@ -75,7 +76,7 @@ def events(*data):
 
 
 class GuardedAPI:
-    """The server. `auth` is a channel's `auth`, from which follows what has to arrive."""
+    """The server. `auth` is a channel's `auth`, which determines the expected field."""
 
     def __init__(self, auth, answer):
         self.auth, self.answer = auth, answer
@@ -83,7 +84,7 @@ class GuardedAPI:
         self.lock = threading.Lock()
         self.requests = []
         self.faults = []
-        # Another address than netproxy's, as with every API: NO_PROXY can tell the two apart.
+        # An address different from netproxy's, as for every API, so that NO_PROXY can distinguish them.
         self.server = ThreadingHTTPServer(("127.0.0.2", 0), handler_of(self), False)
         self.server.daemon_threads = True
         self.server.request_queue_size = 128
@@ -101,14 +102,14 @@ class GuardedAPI:
         self.server.server_close()
 
     def every_secret(self):
-        """For the search through netproxy's logs and outputs."""
+        """Returns the secrets for the search in netproxy's logs and outputs."""
         return {CREDENTIAL, self.value}
 
     def channel(self, path="", **keys):
         return {"upstream": self.base + path, "auth": self.auth, **keys}
 
     def judge(self, request, foreign=()):
-        """Notes what is wrong with a request. Returns whether it has the credential."""
+        """Records the faults of a request. Returns whether it has the credential."""
         found = request.values(self.name)
         if found != [self.value]:
             self.note(request, f"{self.name} is {found}")
@@ -129,13 +130,13 @@ class GuardedAPI:
             self.faults.append(f"{request}: {fault}")
 
     def seen(self, method, path):
-        """The requests so far with the method and this path."""
+        """Returns the requests so far with the method and this path."""
         with self.lock:
             return [each for each in self.requests
                     if (each.method, each.path) == (method, path)]
 
     def check(self, *expected):
-        """Fails unless every `METHOD /path` arrived, and everything that did was in order."""
+        """Fails unless every `METHOD /path` arrived, and all requests were correct."""
         with self.lock:
             check(not self.faults, f"what arrived: {self.faults[:3]}")
             arrived = {f"{each.method} {each.path}" for each in self.requests}
@@ -144,7 +145,7 @@ class GuardedAPI:
 
 
 def expected_field(auth):
-    """The name and the value of the field that a channel's `auth` leads to."""
+    """Returns the name and the value of the field that a channel's `auth` produces."""
     if "bearer" in auth:
         return "Authorization", "Bearer " + CREDENTIAL
     if "basic" in auth:
@@ -199,7 +200,7 @@ def handler_of(api):
                 api.note(request, f"{type(error).__name__}: {error}")
                 reply = Reply({"error": str(error)}, 500)
             if reply is None:
-                # The answer has been written, and the connection is no longer HTTP.
+                # The response has been written, and the connection no longer carries HTTP.
                 self.close_connection = True
             else:
                 self.send(request, reply)
@@ -221,7 +222,7 @@ def handler_of(api):
             self.wfile.write(b"0\r\n\r\n")
 
         def __getattr__(self, name):
-            # LIST, PROPFIND and MOVE are methods as good as GET.
+            # LIST, PROPFIND and MOVE are handled like GET.
             if name.startswith("do_"):
                 return self.any_method
             raise AttributeError(name)
@@ -236,7 +237,7 @@ def handler_of(api):
 
 
 def server_behind(port):
-    """Answers with what another server answers; it sees the Host that arrived here."""
+    """Responds with the response of another server, which receives the unchanged Host."""
 
     def answer(request):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
@@ -253,7 +254,7 @@ def server_behind(port):
             fields = [(name, value) for name, value in response.getheaders()
                       if name.lower() not in HOP_BY_HOP]
             if request.method == "HEAD":
-                # A body that is not sent, so that Content-Length is what the server said.
+                # A body that is not sent, so that Content-Length has the server's value.
                 content = bytes(int(response.getheader("Content-Length") or 0))
             return Reply(content, response.status, fields)
         finally:
@@ -263,7 +264,7 @@ def server_behind(port):
 
 
 def git_repositories(root):
-    """Answers as `git http-backend` does for the bare repositories in a directory."""
+    """Responds like `git http-backend` for the bare repositories in a directory."""
 
     def answer(request):
         environment = {

@@ -1,4 +1,4 @@
-"""Cases, bounded waits, ports and child processes: what every part of the suite stands on."""
+"""Cases, bounded waits, ports and child processes for all parts of the suite."""
 
 import os
 import random
@@ -11,33 +11,33 @@ CASES = []
 
 
 class Failure(Exception):
-    """A case did not see what it promised to see."""
+    """A case failed."""
 
 
 class Skipped(Exception):
-    """A case needs a program that this machine does not have."""
+    """A case requires a program that this machine does not have."""
 
 
 def case(function):
-    """Registers a case under its function's name, underscores as hyphens."""
+    """Registers a case under its function's name, with hyphens for underscores."""
     CASES.append((function.__name__.replace("_", "-"), function))
     return function
 
 
 def check(condition, reason):
-    """Fails the case with the reason unless the condition holds."""
+    """Fails the case with the reason unless the condition is true."""
     if not condition:
         raise Failure(reason)
 
 
 def equal(found, expected, what):
-    """Fails the case unless both are the same."""
+    """Fails the case unless both are equal."""
     if found != expected:
         raise Failure(f"{what}: expected {expected!r}, found {found!r}")
 
 
 def eventually(probe, what, seconds=10.0, every=0.02):
-    """Waits until the probe returns something true, and returns that; fails at the deadline."""
+    """Waits until the probe returns a true value, and returns it; fails at the deadline."""
     deadline = time.monotonic() + seconds
     while True:
         result = probe()
@@ -52,8 +52,8 @@ GIVEN_PORTS = set()
 
 
 def free_port():
-    """A loopback port nobody listens on, below the range that outgoing connections use; no port is
-    given twice, since whoever asked may not listen on it yet."""
+    """Returns an unused loopback port below the range of outgoing connections. No port is returned twice,
+    because the caller might not listen on it yet."""
     for _ in range(200):
         port = random.randint(20000, 32000)
         if port in GIVEN_PORTS:
@@ -76,7 +76,7 @@ def accepts(port):
 
 
 def clean_environment(**extra):
-    """The caller's environment without anything that points programs at a proxy."""
+    """Returns the caller's environment without variables that make programs use a proxy."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -86,7 +86,7 @@ def clean_environment(**extra):
 
 
 class Child:
-    """A child process with its output in files; stopped by its own process id and no other."""
+    """A child process with its output in files; stopped only by its own process ID."""
 
     started = []
 
@@ -109,7 +109,7 @@ class Child:
 
     @classmethod
     def kill_the_rest(cls):
-        """Kills what a case that failed has left running."""
+        """Kills the processes that a failed case has left running."""
         for child in cls.started:
             if child.running():
                 child.process.kill()
@@ -127,7 +127,7 @@ class Child:
             return file.read()
 
     def wait_for_port(self, port, seconds=20.0):
-        """Waits until the port accepts; fails at once when the process ends before."""
+        """Waits until the port accepts connections; fails immediately if the process ends first."""
 
         def probe():
             if not self.running():
@@ -142,14 +142,14 @@ class Child:
             os.kill(self.pid, number)
 
     def wait(self, seconds):
-        """The exit status; fails when the process still runs after the time."""
+        """Returns the exit status; fails if the process still runs after the time."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise Failure(f"{self.name} still runs after {seconds:g} s") from None
 
     def stop(self, seconds=10.0):
-        """SIGTERM, and SIGKILL when that does not end it in time. Returns the exit status."""
+        """Sends SIGTERM, and SIGKILL if the process does not end in time. Returns the exit status."""
         self.signal(signal.SIGTERM)
         try:
             return self.wait(seconds)

@@ -1,17 +1,16 @@
-"""Hostile HTTP/2 peers of netproxy: origins that answer badly, and apps that ask badly.
+"""Hostile HTTP/2 peers of netproxy: origins with faulty responses and clients with faulty requests.
 
     hostile_h2.py channels PORT
     hostile_h2.py origins PROXY-PORT PORT PID [NAME]...
     hostile_h2.py apps PROXY-PORT PORT PID [NAME]...
 
-`channels` prints as JSON, for each hostile origin, the upstream where `origins` will play it and
-how many attempts its channel may make. `origins` asks for each of them once, as an app that
-speaks HTTP/1.1. `apps` plays the apps, and at PORT the HTTP/1.1 origin of the channel `orders`.
-PID is netproxy's. Prints a line for every peer that was not treated as it deserves, and exits 1 if
-there is one.
+`channels` prints as JSON, for each hostile origin, the upstream at which `origins` runs it and the attempts
+of its channel. `origins` sends each of them one request as an HTTP/1.1 client. `apps` runs the hostile
+clients, and at PORT the HTTP/1.1 origin of the channel `orders`. PID is netproxy's. Prints a line for every
+peer with an unexpected outcome, and exits with 1 if there is one.
 
-The bytes of the hostile side are built here, since no library writes such frames. What netproxy
-writes is read strictly: by hpack, h2 and h11, and by what `Peer` notes as a fault.
+The bytes of the hostile side are built here, because no library writes such frames. netproxy's output is
+parsed strictly by hpack, h2 and h11; `Peer` records further faults.
 """
 
 import http.client
@@ -36,7 +35,7 @@ from harness import Failure, check, equal
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, \
     CONTINUATION = range(10)
-# Flags; ACK is that of SETTINGS and PING.
+# Flags; ACK belongs to SETTINGS and PING.
 ACK, END_STREAM, END_HEADERS, PADDED, WITH_PRIORITY = 1, 1, 4, 8, 32
 NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR = 0, 1, 2
 REFUSED_STREAM, CANCEL, COMPRESSION_ERROR = 7, 8, 9
@@ -47,14 +46,14 @@ TABLE_SIZE, ENABLE_PUSH, STREAMS, WINDOW, FRAME_SIZE, LIST_SIZE = range(1, 7)
 AUTHORITY = "localhost"
 SECONDS = 10
 TABLE_SECONDS = 150
-# How much netproxy may grow over the whole table, in KiB.
+# The maximum growth of netproxy's memory over the whole table, in KiB.
 GROWTH = 64 << 10
 BIG = bytes(range(256)) * 4096
 CONNECTION_FIELDS = {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding",
                      b"upgrade"}
 
 
-# Frames, well formed or not.
+# Frames, valid or not.
 
 def frame(kind, flags, stream, payload=b""):
     return (struct.pack(">I", len(payload))[1:] + bytes((kind, flags))
@@ -66,7 +65,7 @@ def octets(text):
 
 
 def number(value, bits, first=0):
-    """An integer of HPACK behind the bits of its first octet."""
+    """Returns an HPACK integer after the bits of its first octet."""
     coded = hpack.hpack.encode_integer(value, bits)
     coded[0] |= first
     return bytes(coded)
@@ -77,7 +76,7 @@ def text_of(value):
 
 
 def literal(name, value, first=0x00):
-    """A field line whose name and value are spelled out; 0x40 puts it into the dynamic table."""
+    """Returns a literal field line; 0x40 adds it to the dynamic table."""
     return bytes((first,)) + text_of(name) + text_of(value)
 
 
@@ -100,7 +99,7 @@ def continuation(stream, block=b"", end=False):
 
 
 def long_headers(stream, fields, end=False, piece=16384):
-    """A header block in as many frames as it takes."""
+    """Returns a header block in as many frames as necessary."""
     block = block_of(fields)
     pieces = [block[at:at + piece] for at in range(0, len(block), piece)]
     first = frame(HEADERS, END_STREAM if end else 0, stream, pieces[0])
@@ -132,7 +131,7 @@ def priority(stream, depends_on):
     return frame(PRIORITY, 0, stream, struct.pack(">IB", depends_on, 15))
 
 
-# Header blocks that no decoder may accept.
+# Header blocks that every decoder must refuse.
 
 BAD_BLOCKS = {
     "index-zero": b"\x80",
@@ -148,7 +147,7 @@ BAD_BLOCKS = {
     "table-larger-than-allowed": table_size(1 << 28),
     "table-size-behind-a-field": literal("x", "y") + table_size(0),
 }
-# 3.9 KB once, and then 16,000 times by its index.
+# 3.9 KB once, and then 16,000 times by index.
 BOMB = literal("x-bomb", "b" * 3900, 0x40) + b"\xbe" * 16000
 LARGE_LIST = [(f"x-large-{index}", "v" * 4000) for index in range(500)]
 MANY_FIELDS = [(f"x-many-{index}", "v") for index in range(5000)]
@@ -180,7 +179,7 @@ BAD_FIELDS = {
     "field-upgrade": ("upgrade", "h2c"),
 }
 
-# What a SETTINGS frame must not be, as whole frames.
+# Invalid SETTINGS frames.
 BAD_SETTINGS = {
     "settings-of-five-octets": frame(SETTINGS, 0, 0, bytes(5)),
     "settings-on-a-stream": frame(SETTINGS, 0, 1, b""),
@@ -191,7 +190,7 @@ BAD_SETTINGS = {
     "settings-frame-size-too-large": settings((FRAME_SIZE, 1 << 24)),
 }
 
-# Frames that end a connection whoever sends them, and whatever else is on it; the stream is open.
+# Frames that end a connection in either direction, regardless of its state; the stream is open.
 BAD_FRAMES = {
     "frame-over-the-limit": lambda s: frame(0xfe, 0, 0, bytes(1 << 21)),
     "ping-of-seven-octets": lambda s: frame(PING, 0, 0, bytes(7)),
@@ -219,7 +218,7 @@ BAD_FRAMES = {
 # One connection, in either role.
 
 class Stream:
-    """What has arrived on one stream."""
+    """The data that has arrived on one stream."""
 
     def __init__(self):
         self.heads, self.data = [], bytearray()
@@ -228,7 +227,7 @@ class Stream:
 
     @property
     def status(self):
-        """The final status, once it is here."""
+        """The final status, if it has arrived."""
         for fields in self.heads:
             found = dict(fields).get(b":status", b"")
             if found and not found.startswith(b"1"):
@@ -240,7 +239,7 @@ class Stream:
 
 
 class Peer:
-    """The hostile side of a connection. A thread of its own reads, so that no flood blocks both."""
+    """The hostile side of a connection. Its own thread reads, so that a flood cannot block both sides."""
 
     def __init__(self, connected, is_origin=False):
         self.socket, self.is_origin = connected, is_origin
@@ -252,27 +251,27 @@ class Peer:
         self.goaway = None      # the last error code
         self.settings, self.acks, self.pings = None, 0, []
         self.faults = []
-        self.text = b""         # what came instead of frames
+        self.text = b""         # bytes that arrived instead of frames
         self.is_closed = False
-        # Whether settings and pings are answered, and windows given back.
+        # Whether settings and pings are acknowledged, and windows updated.
         self.is_polite, self.credits = True, is_origin
         self.may_read = threading.Event()
         self.may_read.set()
         self.decoder = hpack.Decoder(1 << 20)
 
     def begin(self):
-        """Begins to read; an origin has sent its settings before, or the answer to netproxy's
-        might come first."""
+        """Begins to read. An origin has already sent its settings; otherwise netproxy's acknowledgment
+        could precede them."""
         threading.Thread(target=self.read, daemon=True).start()
 
-    # What the hostile side does.
+    # Actions of the hostile side.
 
     def send(self, *pieces):
         with self.sending:
             self.socket.sendall(b"".join(pieces))
 
     def flood(self, piece, count, seconds=5):
-        """The same bytes again and again, as long as netproxy takes them."""
+        """Repeats the same bytes while netproxy accepts them."""
         batch, until = max(1, (1 << 16) // len(piece)), time.monotonic() + seconds
         for _ in range(0, count, batch):
             if self.is_closed or time.monotonic() > until:
@@ -280,13 +279,13 @@ class Peer:
             self.send(piece * batch)
 
     def wait(self, condition, seconds=SECONDS):
-        """Whether the condition came true before the time was over or the connection was."""
+        """Returns whether the condition became true before the timeout and the end of the connection."""
         with self.changed:
             self.changed.wait_for(lambda: condition() or self.is_closed, seconds)
             return bool(condition())
 
     def greet(self, *pairs):
-        """The preface of an app, and its settings; returns when netproxy's have been read."""
+        """Sends the preface of a client and its settings; returns after reading netproxy's settings."""
         self.send(PREFACE + settings(*pairs))
         check(self.wait(lambda: self.settings is not None), "netproxy sent no SETTINGS")
 
@@ -295,7 +294,7 @@ class Peer:
             return self.streams.setdefault(number_, Stream())
 
     def ended(self, stream, seconds=SECONDS):
-        """Whether the message on the stream has come to its end."""
+        """Returns whether the message on the stream has ended."""
         return self.wait(lambda: self.stream(stream).is_ended, seconds)
 
     def stop(self):
@@ -304,7 +303,7 @@ class Peer:
         except OSError:
             pass
 
-    # What netproxy does.
+    # Input from netproxy.
 
     def exactly(self, count):
         pieces = bytearray()
@@ -367,7 +366,7 @@ class Peer:
             if kind in (HEADERS, CONTINUATION):
                 block += payload
                 if flags & END_HEADERS:
-                    # Decoding must go on in order, also of what nobody waits for.
+                    # Blocks must be decoded in order, even those of ignored streams.
                     fields = self.decoder.decode(block, raw=True)
                     block = None
                     self.take_head(owner, [tuple(each) for each in fields], begin_flags)
@@ -383,7 +382,7 @@ class Peer:
             if stream.is_ended:
                 self.faults.append("netproxy sent HEADERS behind the end of a stream")
             stream.heads.append(fields)
-            # Whether it began when netproxy had the settings.
+            # Whether the stream began after netproxy had acknowledged the settings.
             stream.is_informed |= is_new and self.acks > 0
             stream.is_ended |= bool(flags & END_STREAM)
             self.changed.notify_all()
@@ -437,24 +436,24 @@ def unpadded(payload, flags):
 
 
 class Entry:
-    """One peer of a table: its name, what it does and what becomes of it."""
+    """One peer of a table: its name, its actions and the expected outcome."""
 
     def __init__(self, name, verdict, play, **options):
         self.name, self.verdict, self.play = name, verdict.split("|"), play
-        # For both.
+        # For both sides.
         self.method, self.body, self.fields = "GET", b"", ()
-        # For origins: what is done on the first connection before anything is read; whether `play`
-        # begins at the head of the request; what the app is to get; how long it reads nothing;
-        # the app that asks, where it is none of the usual kind (and `greet` for every connection);
-        # how often the channel may try again, and whether that is for later requests only; whether
-        # netproxy is to know the settings of the connection before, from an ordinary request.
+        # For origins: the action on the first connection before anything is read; whether `play` begins at
+        # the head of the request; the expected response; the pause before reading; a special client, if any
+        # (and `greet` for every connection); the number of retries of the channel, and whether they apply to
+        # later requests only; whether an ordinary request first tells netproxy the settings of the
+        # connection.
         self.greet, self.is_early, self.status, self.content = None, False, 200, b"fine"
         self.errors, self.pause, self.drive = ERRORS, 0, None
         self.attempts, self.plays_once = 2 if "retried" in self.verdict else 0, False
         self.is_warm = False
-        # For apps: whether it begins without a preface; the stream that the verdict is about, and
-        # the statuses that it calls 400; how often the request may arrive, and what is demanded of
-        # it; whether the connection can be used further.
+        # For clients: whether the preface is omitted; the stream of the verdict, and the statuses that it
+        # treats as 400; the number of times that the request may arrive, and the expected request; whether
+        # the connection stays usable.
         self.is_bare, self.stream, self.statuses, self.goes_on = False, 1, (400,), True
         self.arrives = ("exactly" if verdict == "answer" else "once" if "answer" in verdict
                         else "never")
@@ -465,9 +464,9 @@ class Entry:
         self.connections = self.plays = 0
 
 
-# Hostile origins. The verdicts: `502`, netproxy's own answer; `504`, the same for what stands
-# still; `answer`, what the entry says arrives whole; `cut`, a head arrived and what follows it does
-# not end well, or it is a 502 since netproxy knew in time; `retried`, an answer to a later attempt.
+# Hostile origins. The verdicts: `502`, netproxy's own response; `504`, the same after a timeout; `answer`,
+# the expected response arrives completely; `cut`, a head arrives and the rest does not end properly, or the
+# response is 502 because netproxy detected the fault in time; `retried`, a later attempt gets a response.
 
 ERRORS = ("http_protocol_error", "http_response_incomplete", "connection_terminated")
 STALLS = ("http_response_timeout", "connection_read_timeout", "connection_write_timeout")
@@ -484,7 +483,7 @@ def play_good(end, stream):
 
 
 def origin(name, verdict, *pieces, **options):
-    """An origin that sends what each of the functions returns for the stream, in their order."""
+    """Registers an origin that sends the result of each function for the stream, in order."""
     def play(end, stream):
         for index, piece in enumerate(pieces):
             if index:
@@ -504,13 +503,13 @@ def acting_origin(verdict, **options):
 
 
 def bad_head(name, fields, verdict="502", **options):
-    """An origin whose answer has one fault in its head."""
+    """Registers an origin whose response has one fault in its head."""
     origin("head-" + name, verdict,
            lambda s: headers(s, fields) + data(s, b"fine", end=True), **options)
 
 
 def bad_greeting(name, greeting, verdict="502", **options):
-    """An origin that has its fault in the first bytes of its first connection."""
+    """Registers an origin with a fault in the first bytes of its first connection."""
     origin(name, verdict, greet=lambda end: end.send(greeting), **options)
 
 
@@ -608,7 +607,7 @@ origin("flags-nobody-knows", "answer",
        + frame(DATA, END_STREAM | 0xf6, s, b"fine"))
 origin("reserved-bit", "answer",
        lambda s: headers(s | 1 << 31, [OK]) + data(s | 1 << 31, b"fine", end=True))
-# Of a stream on which netproxy has nothing more to send it need not count.
+# netproxy need not count windows on a stream on which it has nothing more to send.
 origin("window-of-the-stream-by-zero", "502|answer", lambda s: window(s, 0) + good(s))
 origin("window-of-the-stream-overflows", "502|answer",
        lambda s: window(s, 0x7fffffff) * 2 + good(s))
@@ -759,7 +758,7 @@ origin("trailers-and-then-content", "cut",
        lambda s: headers(s, [OK]) + data(s, b"fi"),
        lambda s: headers(s, [("x", "y")]) + data(s, b"ne", end=True))
 
-# Interim answers.
+# Interim responses.
 HINT = [(":status", "103"), ("link", "</a>; rel=preload")]
 origin("interim-answers", "answer",
        lambda s: headers(s, [(":status", "100")]) + headers(s, HINT) + headers(s, HINT) + good(s))
@@ -787,7 +786,7 @@ origin("push-promise-within-the-body", "cut",
        + data(s, b"ne", end=True))
 
 
-# Floods. An answer follows each: whether netproxy bears it or not, it ends, and it costs little.
+# Floods. A response follows each: netproxy may accept the flood or not, but it must end and cost little.
 
 def flooding(name, piece_of, count=20000, before=b"", **options):
     def play(end, stream):
@@ -859,7 +858,7 @@ def window_lowered_within_an_upload(end, stream):
     acks = end.acks
     end.send(settings((WINDOW, 10)), window(0, 1 << 20))
     check(end.wait(lambda: end.acks > acks, 5), "the settings were not acknowledged")
-    # The window is at 10 - 50000 now.
+    # The window is now 10 - 50000.
     end.send(window(stream, 49990))
     time.sleep(0.2)
     equal(len(end.stream(stream).data), 50000, "octets in a window that was lowered")
@@ -893,7 +892,7 @@ def window_that_overflows_by_settings(end, stream):
 # Ends of connections and streams.
 
 def once(play):
-    """Plays for the first attempt; the next one gets an answer."""
+    """Plays for the first attempt; the next one gets a response."""
     seen = []
 
     def either(end, stream):
@@ -946,7 +945,7 @@ def goaway_with_an_error_within_the_body(end, stream):
     end.stop()
 
 
-# The app's next request may set out before the end arrives, so its channel may try again.
+# The client's next request can start before the end arrives, so its channel may retry.
 @acting_origin("answer", attempts=2, plays_once=True)
 def closes_behind_the_answer(end, stream):
     end.send(good(stream))
@@ -969,7 +968,7 @@ origin("answer-within-an-upload", "answer", lambda s: good(s) + reset(s, NO_ERRO
        method="POST", body=BIG, is_early=True, greet=greet_closed, is_warm=True)
 
 
-# How many requests there may be at once.
+# The limit of concurrent requests.
 
 def greet_full(end):
     end.send(settings((STREAMS, 0)))
@@ -988,7 +987,7 @@ def greet_full(end):
 
 @acting_origin("answer", greet=greet_full, attempts=2)
 def no_streams_and_then_some(end, stream):
-    # One that set out before the settings arrived is refused, as an origin would.
+    # A request sent before the settings arrived is refused, as by a real origin.
     if getattr(end, "is_raised", True):
         play_good(end, stream)
     else:
@@ -996,7 +995,8 @@ def no_streams_and_then_some(end, stream):
 
 
 class Narrow:
-    """Four requests at once to an origin that allows one stream, and how many it sees at once."""
+    """Sends four requests at the same time to an origin that allows one stream, and counts the concurrent
+    ones."""
 
     def __init__(self):
         self.lock, self.most = threading.Lock(), 0
@@ -1005,7 +1005,7 @@ class Narrow:
         end.send(settings((STREAMS, 1)))
 
     def play(self, end, stream):
-        # Whatever is sent at the same time comes while this one waits.
+        # Requests sent at the same time arrive while this one waits.
         time.sleep(0.3)
         with end.changed:
             waiting = [each for number_, each in end.streams.items()
@@ -1015,7 +1015,7 @@ class Narrow:
         play_good(end, stream)
 
     def drive(self, port, entry):
-        # The limit is known when there has been an answer.
+        # The limit is known after a response.
         with connect(port) as app:
             equal(ask(app, "GET", f"/{entry.name}/first").status, 200, "status of the first")
         answers = []
@@ -1050,7 +1050,7 @@ def stands_still_within_the_body(end, stream):
 
 
 class Origins:
-    """All hostile origins: each listens at an address of its own, on the same port."""
+    """All hostile origins: each listens on its own address, on the same port."""
 
     def __init__(self, port, entries):
         self.entries = entries
@@ -1115,16 +1115,16 @@ def address_of(entry):
 
 
 def channels(port):
-    """What `channels` prints."""
+    """Returns the output of `channels`."""
     return {entry.name: {"upstream": f"http://{address_of(entry)}:{port}",
                          "attempts": entry.attempts}
             for entry in ORIGINS}
 
 
-# An app that speaks HTTP/1.1, and reads strictly.
+# A strict HTTP/1.1 client.
 
 class Answer:
-    """What h11 read of one answer."""
+    """One response as parsed by h11."""
 
     def __init__(self):
         self.status, self.fields, self.body = None, {}, b""
@@ -1133,7 +1133,7 @@ class Answer:
 
     @property
     def errors(self):
-        """The error word of netproxy's own answer, or none."""
+        """Returns the error word of netproxy's own response, or none."""
         value = self.fields.get("proxy-status", "")
         return value.partition("error=")[2].partition(";")[0].strip()
 
@@ -1147,7 +1147,7 @@ def connect(port):
 
 
 def ask(app, method, target, body=b"", fields=(), pause=0):
-    """One request over the connection. Never raises for what comes back."""
+    """Sends one request over the connection. Never raises because of the response."""
     connection, answer = h11.Connection(h11.CLIENT, 1 << 20), Answer()
     lines = [("Host", AUTHORITY), *fields]
     if body:
@@ -1198,7 +1198,7 @@ def is_problem(answer, statuses, errors):
 
 
 def fits(entry, answer):
-    """Whether the answer is one of those that the entry's verdict names."""
+    """Whether the response is one of those that the entry's verdict allows."""
     is_fine = (answer.is_whole and answer.status == entry.status
                and answer.body == entry.content and not answer.error)
     for word_ in entry.verdict:
@@ -1214,7 +1214,7 @@ def fits(entry, answer):
 
 
 def memory(pid):
-    """The most resident memory that netproxy has had, in KiB; fails once it has ended."""
+    """Returns the peak resident memory of netproxy, in KiB; fails if it has ended."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             for line in file:
@@ -1231,7 +1231,7 @@ def check_memory(pid, baseline):
 
 
 def plain_get(port, target, content):
-    """One request by http.client, on a connection of its own."""
+    """Sends one request by http.client, on its own connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         connection.request("GET", target, headers={"Host": AUTHORITY})
@@ -1280,7 +1280,7 @@ def try_origins(port, origin_port, pid, entries):
 
 
 def try_all(entries, one):
-    """Tries each, as long as there is time; returns how many failed."""
+    """Tries each entry while there is time; returns the number of failures."""
     failed, until = 0, time.monotonic() + TABLE_SECONDS
     for index, entry in enumerate(entries):
         started = time.monotonic()
@@ -1297,23 +1297,22 @@ def try_all(entries, one):
     return failed
 
 
-# Hostile apps. The verdicts: `goaway`, the connection ends, with an error or without words;
-# `reset`, the stream does; `400`, the stream does, by one of the statuses or as a PROTOCOL_ERROR;
-# `answer`, 200; `alive`, whatever became of the stream, the connection can be used; `ended`, the
-# app itself has gone, and all that counts is what arrived. Where the connection is left, it is
-# used again.
+# Hostile clients. The verdicts: `goaway`, the connection ends, with or without an error; `reset`, the stream
+# is reset; `400`, the stream ends with one of the statuses or with PROTOCOL_ERROR; `answer`, 200; `alive`,
+# the connection stays usable, regardless of the stream; `ended`, the client itself has disconnected, and only
+# the received requests count. If the connection stays open, it is used again.
 
 APPS = []
 
 
 def asking(path, *extra, method="GET", scheme="http", authority=AUTHORITY):
-    """The fields of a request; what is None stays away."""
+    """Returns the fields of a request; fields with the value None are omitted."""
     pseudo = [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path)]
     return [field for field in pseudo if field[1] is not None] + list(extra)
 
 
 def app(name, verdict, piece_of, **options):
-    """An app that sends what the function returns for the path that its requests should have."""
+    """Registers a client that sends the result of the function for the path that its requests should have."""
     def play(end):
         end.send(piece_of("/orders/" + name))
 
@@ -1331,7 +1330,7 @@ def acting_app(verdict, **options):
 
 
 def bad_request(name, *extra, verdict="400", end=True, content=b"", fields=None, **options):
-    """An app whose request has one fault in its head; the pseudo-fields are among the options."""
+    """Registers a client whose request has one fault in its head; the pseudo-fields are among the options."""
     pseudo = {key: options.pop(key) for key in ("method", "scheme", "authority", "path")
               if key in options}
 
@@ -1442,8 +1441,8 @@ app("data-behind-a-reset", "alive|goaway",
     lambda path: post(1, path) + reset(1, CANCEL) + data(1, b"x", end=True), arrives="begun")
 app("headers-behind-the-end", "reset|goaway|answer",
     lambda path: get(1, path + "-slow") + get(1, "/orders/smuggled"), arrives="once")
-# nghttp2 drops a head on a stream that it has left behind, and says nothing. That is less than RFC
-# 9113 section 5.1.1 demands, but nothing comes of it.
+# nghttp2 silently drops a head on an earlier stream. RFC 9113 section 5.1.1 requires more, but there are no
+# consequences.
 app("stream-used-twice", "goaway|reset|alive",
     lambda path: get(3, path) + reset(3, CANCEL) + get(3, "/orders/smuggled"), stream=3,
     arrives="many")
@@ -1534,7 +1533,7 @@ app("block-of-20-kilobytes", "400",
 
 @acting_app("answer", stream=3)
 def a_table_that_stays_in_step(end, path):
-    """Of a head that is too large the rest is decoded as well: the next one refers to it."""
+    """The rest of a head that is too large is also decoded: the next head refers to it."""
     fields = block_of(asking("/orders/too-large", ("x", "y" * 20000)))
     end.send(long_headers(1, fields + literal("x-in-step", "yes", 0x40), end=True))
     end.send(headers(3, block_of(asking(path)) + b"\xbe", end=True))
@@ -1609,7 +1608,7 @@ bad_request("by-connect-with-a-path", method="CONNECT", end=False)
 bad_request("by-extended-connect", (":protocol", "websocket"), method="CONNECT", end=False)
 bad_request("by-get-with-a-protocol", (":protocol", "websocket"))
 
-# Lengths, and what of HTTP/1.1 may be in them.
+# Lengths, and fields of HTTP/1.1 that they may contain.
 for bad_name, lengths in {
         "in-words": ["four"], "empty": [""], "negative": ["-4"], "with-a-sign": ["+4"],
         "hexadecimal": ["0x4"], "beyond-64-bits": ["18446744073709551620"],
@@ -1730,7 +1729,7 @@ def a_window_below_zero(end, path):
 
 @acting_app("answer", stream=3, arrives="many")
 def a_connection_window_that_is_used_up(end, path):
-    """One stream has taken it all; what needs no window goes on."""
+    """One stream has used up the connection's window; frames that need no window continue."""
     end.send(settings((WINDOW, 1 << 20)), get(1, path + "-big"))
     check(end.wait(lambda: len(end.stream(1).data) == 65535, 5), "the window is unused")
     end.send(headers(3, asking(path, method="HEAD"), end=True))
@@ -1787,7 +1786,7 @@ def rapid_reset(end, path):
 
 @acting_app("goaway|alive", arrives="many")
 def rapid_reset_by_netproxy(end, path):
-    """Each request is refused by a reset that the app provokes."""
+    """Each request is refused by a reset that the client provokes."""
     for stream in range(1, 10001, 100):
         end.send(*(post(each, path) + window(each, 0) for each in range(stream, stream + 100, 2)))
 
@@ -1815,7 +1814,7 @@ def pings_whose_answers_nobody_reads(end, path):
 
 
 class Request:
-    """One request as h11 read it at the origin behind the hostile apps."""
+    """One request as parsed by h11 at the origin behind the hostile clients."""
 
     def __init__(self, event):
         self.method, self.target = bytes(event.method).decode(), bytes(event.target).decode()
@@ -1831,7 +1830,7 @@ class Request:
 
 
 class Recorder:
-    """An ordinary origin that speaks HTTP/1.1 and keeps every request that h11 reads."""
+    """An ordinary HTTP/1.1 origin that records every request parsed by h11."""
 
     def __init__(self, port):
         self.lock = threading.Lock()
@@ -1853,13 +1852,13 @@ class Recorder:
         except OSError:
             pass
         except h11.RemoteProtocolError as error:
-            # The end of a connection within a message is no malformed message.
+            # The end of a connection within a message is not a malformed message.
             if "unclean" not in str(error) and "without sending complete" not in str(error):
                 with self.lock:
                     self.faults.append(str(error))
 
     def serve_one(self, accepted, connection):
-        """Whether another request may follow on the connection."""
+        """Serves one request; returns whether another may follow on the connection."""
         request = None
         while True:
             event = connection.next_event()
@@ -1907,12 +1906,12 @@ class Recorder:
 
 
 class Judge:
-    """Plays the hostile apps, and looks at what netproxy and the origin behind it make of them."""
+    """Runs the hostile clients, and checks the reactions of netproxy and of the origin behind it."""
 
     def __init__(self, port, recorder):
         self.port, self.recorder = port, recorder
         self.serial = 0
-        # Apps whose requests may still be on their way to the origin.
+        # Clients whose requests can still be on their way to the origin.
         self.tardy = []
 
     def word(self, kind):
@@ -1930,7 +1929,7 @@ class Judge:
             try:
                 entry.play(end)
             except OSError:
-                # Closed by netproxy, which may be as it should.
+                # Closed by netproxy, which can be correct.
                 pass
             self.judge(entry, end, ordinary)
             seconds = time.monotonic() - started
@@ -1944,7 +1943,7 @@ class Judge:
         self.look_at_arrivals(entry, self.recorder.since(mark), ordinary)
 
     def judge(self, entry, end, ordinary):
-        """Waits until one of the verdict's words has come true, and uses the connection again."""
+        """Waits until one of the verdict's words applies, and uses the connection again."""
         stream = end.stream(entry.stream)
         tests = {
             "goaway": lambda: end.is_closed or end.goaway,
@@ -1967,7 +1966,7 @@ class Judge:
                   f"the connection cannot be used any more: {seen(end, stream)}")
 
     def is_usable(self, end, ordinary):
-        """Whether another request on the connection gets its answer."""
+        """Whether another request on the connection gets its response."""
         ordinary.append(self.word("next"))
         number_ = 0x10001
         try:
@@ -2018,7 +2017,7 @@ def seen(end, stream):
 
 
 def ordinary_h2(port, target):
-    """One request by h2, which is strict about what comes back."""
+    """Sends one request with h2, which parses the response strictly."""
     connection = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
     connection.initiate_connection()
     connection.send_headers(1, asking(target), end_stream=True)

@@ -1,4 +1,4 @@
-"""Daemons on machines of their own whose tokens are in etcd."""
+"""Daemons on separate machines whose tokens are in etcd."""
 
 import asyncio
 import base64
@@ -19,7 +19,7 @@ RECORD, LOCK = PREFIX + "orders/record", PREFIX + "orders/lock"
 
 
 def new_state_key(world):
-    """A file with a key of its own for what is stored."""
+    """Creates a file with a new key for the stored data."""
     path = world.path(world.unique("state-key"))
     with open(path, "wb", opener=lambda p, f: os.open(p, f, 0o600)) as file:
         file.write(base64.b64encode(os.urandom(32)) + b"\n")
@@ -27,7 +27,7 @@ def new_state_key(world):
 
 
 def state_in(cluster, **keys):
-    """The configuration's `state`."""
+    """Returns the configuration's `state`."""
     document = {"endpoints": cluster.endpoints}
     if cluster.tls:
         certificate, key = cluster.certificates.client
@@ -37,12 +37,12 @@ def state_in(cluster, **keys):
 
 
 def can_shift_clocks():
-    """Whether a program here can have a clock that is off."""
+    """Whether programs can run with a shifted clock here."""
     return shutil.which("clang") is not None
 
 
 def clock_off_by(seconds, world):
-    """The environment of a program whose time of day is off; what it measures is right."""
+    """Returns the environment of a program with a shifted time of day; its monotonic clock is correct."""
     if not can_shift_clocks():
         raise Skipped("clang is not installed")
     library = world.path("clock.so")
@@ -55,8 +55,8 @@ def clock_off_by(seconds, world):
 class Machine(Mortal):
     """A daemon with one sign-in in etcd.
 
-    With `relays` it reaches each member through a relay of its own; with `place` it runs in a
-    network namespace. Both can be cut. Its clock is fast by `clock` seconds.
+    With `relays` it reaches each member through its own relay; with `place` it runs in a network namespace.
+    Both can be disconnected. Its clock is `clock` seconds fast.
     """
 
     def __init__(self, world, endpoint, cluster, state_key, relays=None, place=None, clock=0,
@@ -95,7 +95,7 @@ class Machine(Mortal):
         await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", self.port))
         return await asyncio.open_connection(sock=connection)
 
-    # What can happen to it.
+    # Faults.
 
     def pause(self):
         self.child.signal(signal.SIGSTOP)
@@ -104,14 +104,14 @@ class Machine(Mortal):
         self.child.signal(signal.SIGCONT)
 
     def cut(self):
-        """Cuts it off from all members, but not from apps and the token endpoint."""
+        """Disconnects it from all members, but not from clients and the token endpoint."""
         if self.place:
             self.place.cut()
         else:
             self.valve.cut()
 
     def heal(self, is_late=True):
-        """Ends the cut; what was sent in the meantime arrives late, or never."""
+        """Ends the disconnection; bytes sent in the meantime arrive late, or never."""
         if self.place:
             self.place.heal()
         else:
@@ -119,12 +119,12 @@ class Machine(Mortal):
 
 
 def key_setting(paths):
-    """The configuration's `state_key` of one file or of several."""
+    """Returns the configuration's `state_key` for one or several files."""
     return "file:" + paths if isinstance(paths, str) else ["file:" + path for path in paths]
 
 
 def readable(value):
-    """The secrets that can be read in a value, as it is or where it is base64."""
+    """Returns the secrets that are readable in a value, in plain text or base64."""
     texts = [value]
     for word in re.findall(rb"[A-Za-z0-9+/_-]{16,}", value):
         for alphabet in (b"+/", b"-_"):
@@ -138,7 +138,7 @@ def readable(value):
 
 
 def expect_nothing_readable(cluster):
-    """Fails when a secret can be read in etcd. Returns what is stored."""
+    """Fails if a secret is readable in etcd. Returns the stored values."""
     values = cluster.values("/")
     for key, value in values.items():
         found = readable(value)

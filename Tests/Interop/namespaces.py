@@ -1,7 +1,7 @@
-"""Network namespaces that are joined by a bridge, and real partitions between them. Needs root.
+"""Network namespaces connected by a bridge, and real partitions between them. Requires root.
 
-What runs in a namespace reaches the others through a veth pair. A partition is a rule that drops
-packets without a word, or a link that is down; connections live on, and their bytes come late.
+A program in a namespace reaches the others through a veth pair. A partition is a rule that silently drops
+packets, or a link that is down; connections stay open, and their bytes arrive late.
 """
 
 import atexit
@@ -18,18 +18,18 @@ from harness import Failure, Skipped
 from world import run
 
 CLONE_NEWNET = 0x40000000
-# For tests of networks (RFC 2544): no real network has these addresses.
+# Reserved for network tests (RFC 2544): no real network has these addresses.
 SUBNETS = "198.18.{}"
 
 
 def is_possible():
-    """Whether this process may make namespaces and drop packets in them."""
+    """Whether this process can create namespaces and drop packets in them."""
     programs = all(shutil.which(name) for name in ("ip", "iptables"))
     return programs and os.geteuid() == 0 and os.path.isdir("/sys/class/net")
 
 
 class Network:
-    """A bridge and namespaces on it. Removes them all as a context manager, and at exit."""
+    """A bridge with namespaces. Removes them all at the end of the context, and at exit."""
 
     def __init__(self):
         if not is_possible():
@@ -54,7 +54,7 @@ class Network:
         self.close()
 
     def add(self):
-        """One more namespace."""
+        """Adds a namespace."""
         place = Namespace(self, len(self.places) + 1)
         self.places.append(place)
         place.make()
@@ -76,7 +76,7 @@ class Namespace:
         self.name = f"netproxy-{os.getpid()}-{number}"
         self.link = f"npv{os.getpid()}n{number}"
         self.address = f"{network.subnet}.{number + 1}"
-        # The command that runs a program in it; the program keeps the process id.
+        # The command that runs a program in it; the program keeps the process ID.
         self.prefix = ["ip", "netns", "exec", self.name]
         self.inside = None
 
@@ -91,11 +91,11 @@ class Namespace:
         self.inside = ThreadPoolExecutor(1, initializer=enter, initargs=(self.name,))
 
     def socket(self):
-        """A TCP socket in the namespace, wherever it is used."""
+        """Returns a TCP socket of the namespace, which can be used anywhere."""
         return self.inside.submit(socket.socket).result(10)
 
     def listener(self, port):
-        """A listening socket on the namespace's own loopback."""
+        """Returns a listening socket on the namespace's own loopback."""
         return self.inside.submit(socket.create_server, ("127.0.0.1", port), backlog=512).result(10)
 
     def accepts(self, port):
@@ -105,14 +105,14 @@ class Namespace:
             return probe.connect_ex(("127.0.0.1", port)) == 0
 
     def cut(self, addresses=None):
-        """Drops what comes from and goes to the addresses; by default all but loopback."""
+        """Drops the packets from and to the addresses; by default all except loopback."""
         for chain, side, interface in (("INPUT", "-s", "-i"), ("OUTPUT", "-d", "-o")):
             for address in addresses or ["0.0.0.0/0"]:
                 run([*self.prefix, "iptables", "-w", "-A", chain, interface, "eth0",
                      side, address, "-j", "DROP"])
 
     def take_down(self):
-        """Takes the link down at the bridge: the namespace is not told."""
+        """Takes the link down at the bridge, without notifying the namespace."""
         run(["ip", "link", "set", self.link, "down"])
 
     def heal(self):
@@ -122,7 +122,7 @@ class Namespace:
     def remove(self):
         if self.inside:
             self.inside.shutdown()
-        # The other end goes with the namespace, unless a process is left in it.
+        # The other end is removed with the namespace, unless a process is still in it.
         attempt(["ip", "link", "delete", self.link])
         attempt(["ip", "netns", "delete", self.name])
 
@@ -145,7 +145,7 @@ def attempt(command):
 
 
 def free_subnet():
-    """A /24 for tests without a route."""
+    """Returns a /24 for tests that has no route."""
     routes = run(["ip", "route", "show"]).decode()
     for number in random.sample(range(256), 256):
         subnet = SUBNETS.format(number)
@@ -155,7 +155,7 @@ def free_subnet():
 
 
 def remove_what_the_dead_left():
-    """Removes the namespaces of processes that were killed before they could do it."""
+    """Removes the namespaces of processes that were killed before they could remove them."""
     text = run(["ip", "netns", "list"]).decode() + run(["ip", "-o", "link", "show"]).decode()
     for pid in set(re.findall(r"\b(?:npb|npv|netproxy-)(\d+)", text)):
         if os.path.exists(f"/proc/{pid}"):

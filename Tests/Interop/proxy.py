@@ -1,4 +1,4 @@
-"""netproxy itself as a child process: configuration, start, commands, logs, stop."""
+"""netproxy as a child process: configuration, start, commands, logs, stop."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from world import read_json_lines
 
 
 def to_yaml(value, indent=0):
-    """Block-style YAML of dictionaries, lists and scalars; strings are always quoted."""
+    """Returns block-style YAML for dictionaries, lists and scalars; strings are always quoted."""
     pad = "  " * indent
     if isinstance(value, dict) and value:
         lines = []
@@ -27,8 +27,8 @@ def to_yaml(value, indent=0):
 
 
 class Netproxy:
-    """One daemon. As a context manager it is stopped at the end, must exit 0, and must have
-    written no secret to any log or output."""
+    """One daemon. At the end of the context it is stopped, must exit with 0, and must not have written a
+    secret to any log or output."""
 
     def __init__(self, world, channels, **keys):
         self.world = world
@@ -47,10 +47,10 @@ class Netproxy:
             **keys,
         }
         self.variables = {}
-        # Names and listening sockets that it gets as from systemd.
+        # Names and listening sockets that it receives as from systemd.
         self.sockets = []
         self.outputs = []
-        # Whoever knows secrets that must not be seen.
+        # Objects with secrets that must not leak.
         self.secret_sources = [world.auth] if world.auth else []
         self.child = None
 
@@ -94,7 +94,7 @@ class Netproxy:
         command = [self.world.netproxy, "run", "--config", self.config_path]
         descriptors = [socket.fileno() for _, socket in self.sockets]
         if self.sockets:
-            # As systemd does it (sd_listen_fds(3)).
+            # Like systemd (sd_listen_fds(3)).
             names = ":".join(name for name, _ in self.sockets)
             script = "".join(f"exec {3 + index}<&{descriptor}; "
                              for index, descriptor in enumerate(descriptors))
@@ -138,7 +138,7 @@ class Netproxy:
                 if record.get("event") == "exchange"]
 
     def exchange(self, channel, part):
-        """The log record of the exchange whose path or query contains the text."""
+        """Returns the log record of the exchange whose path or query contains the text."""
 
         def probe():
             for record in self.exchanges(channel):
@@ -152,7 +152,7 @@ class Netproxy:
         return len(os.listdir(f"/proc/{self.child.pid}/fd"))
 
     def check_nothing_leaked(self):
-        """No client secret, Basic pair or token in any log file or output."""
+        """Fails if a client secret, Basic pair or token is in any log file or output."""
         texts = list(self.outputs)
         for folder, _, names in os.walk(self.log_directory):
             for name in names:

@@ -1,9 +1,8 @@
-"""TCP relays that can hold everything back: partitions without privileges.
+"""TCP relays that can hold back all bytes: partitions without privileges.
 
-While a relay is cut, both sides keep their connections and hear nothing, as when packets are lost:
-no FIN, no reset. New connections are accepted, and hear nothing either. What was sent in the
-meantime arrives late when the relay heals, as TCP sends it again, or never, when the relay is told
-to forget it.
+While a relay is cut, both sides keep their connections and receive nothing, as with lost packets: no FIN, no
+reset. New connections are accepted, but receive nothing either. Bytes sent in the meantime arrive late when
+the relay heals, as with TCP retransmissions, or never, if the relay discards them.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ import threading
 
 
 class Valve:
-    """What lets the bytes of some relays through, or holds them back."""
+    """Lets the bytes of some relays through, or holds them back."""
 
     def __init__(self, relays):
         self.relays = relays
@@ -25,14 +24,14 @@ class Valve:
         self.relays.call(self.gate.clear)
 
     def heal(self, is_late=True):
-        """Lets bytes through again: those held back as well (`is_late`), or else their connections
-        are reset."""
+        """Lets bytes through again. With `is_late` this includes the held bytes; otherwise their
+        connections are reset."""
         if not is_late:
             self.relays.call(lambda: [relay.reset() for relay in self.mine])
         self.relays.call(self.gate.set)
 
     def strand(self):
-        """Holds back what comes on connections that are open now, for good; new ones are fine."""
+        """Permanently holds back the bytes of connections that are open now; new ones work."""
         def strand():
             stranded, self.gate = self.gate, asyncio.Event()
             stranded.clear()
@@ -41,13 +40,13 @@ class Valve:
         self.relays.call(strand)
 
     def cut_behind(self, pattern, times=1):
-        """Cuts itself behind the request whose bytes contain the pattern for the n-th time: the
-        request arrives and its answer does not. Only for connections without TLS."""
+        """Cuts the relay after the n-th request whose bytes contain the pattern: the request arrives and
+        its response does not. Only for connections without TLS."""
         self.was_sprung.clear()
         self.trap = (pattern, times)
 
     def see(self, data):
-        """Cuts itself when the trap's pattern has come often enough."""
+        """Cuts the relay when the pattern has occurred often enough."""
         if not self.trap:
             return
         pattern, times = self.trap
@@ -59,7 +58,7 @@ class Valve:
 
 
 class Relays:
-    """Relays that share one thread. Ends them all as a context manager."""
+    """Relays that share one thread, ended at the end of the context."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -74,8 +73,8 @@ class Relays:
         self.close()
 
     def add(self, address, port, valve=None, valve_of=None):
-        """A relay to the address; its own is `127.0.0.1:relay.port`. Its connections pass its valve
-        and the one that `valve_of` gives for the port they come from."""
+        """Adds a relay to the address; its own address is `127.0.0.1:relay.port`. Its connections pass its
+        valve and the one that `valve_of` returns for their source port."""
         relay = Relay(address, port, valve or Valve(self), valve_of or (lambda _: None))
         self.run(relay.listen())
         self.all.append(relay)
@@ -161,7 +160,7 @@ class Relay:
                 each.close()
 
     async def pump(self, reader, writer, gates, is_request):
-        """Bytes in one direction, then the end; raises when the connection is broken."""
+        """Transfers bytes in one direction, then the end; raises if the connection is broken."""
         while data := await reader.read(1 << 16):
             await passage(gates)
             if is_request:
@@ -180,14 +179,14 @@ async def open_gate():
 
 
 async def passage(gates):
-    """Waits until all gates are open at once."""
+    """Waits until all gates are open at the same time."""
     while not all(gate.is_set() for gate in gates):
         for gate in gates:
             await gate.wait()
 
 
 def inodes_by_port():
-    """The sockets of connections in this network, by local port."""
+    """Returns the sockets of connections in this network, by local port."""
     found = {}
     for name in ("tcp", "tcp6"):
         try:
@@ -201,7 +200,7 @@ def inodes_by_port():
 
 
 def owner_of(port, pids):
-    """Which of the processes has a connection from the local port; `None` if none of them has."""
+    """Returns the process that has a connection from the local port; `None` if none of them has."""
     wanted = {f"socket:[{inode}]" for inode in inodes_by_port().get(port, ())}
     for pid in pids:
         try:

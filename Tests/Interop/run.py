@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""netproxy against software that others wrote: nginx, curl, django-oauth-toolkit, API clients.
+"""netproxy with software of other authors: nginx, curl, django-oauth-toolkit, API clients.
 
     run.py --netproxy PATH [--only CASE]... [--list] [--keep]
 
-Prints `ok`, `FAIL` or `skip` for each case and `N passed, N failed` at the end; exits 1 when a
-case failed. Everything runs on loopback ports that were free, under one temporary directory.
+Prints `ok`, `FAIL` or `skip` for each case and `N passed, N failed` at the end; exits with 1 if a case
+failed. Everything runs on unused loopback ports, under one temporary directory.
 """
 
 import argparse
@@ -100,7 +100,7 @@ def main():
         parser.error("--netproxy must name the netproxy program")
 
     signal.signal(signal.SIGALRM, on_alarm)
-    # Ending by SIGTERM must stop nginx and gunicorn as well.
+    # Termination by SIGTERM must also stop nginx and gunicorn.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     verdicts = []
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Small stand-ins for the APIs that client libraries are made for, behind their credential."""
+"""Small replacements for the APIs of client libraries, each behind its credential."""
 
 import base64
 import email.parser
@@ -14,7 +14,7 @@ EVENT_STREAM = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-cac
 
 
 def parts(request):
-    """The parts of a multipart form: name -> content."""
+    """Returns the parts of a multipart form: name -> content."""
     head = f"Content-Type: {request.get('Content-Type')}\r\n\r\n".encode()
     parser = email.parser.BytesParser(policy=email.policy.HTTP)
     return {part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
@@ -22,7 +22,7 @@ def parts(request):
 
 
 class API(GuardedAPI):
-    """One function per method and path; `{}` in a path is any one segment."""
+    """One function per method and path; `{}` in a path matches one segment."""
 
     def __init__(self, auth, routes):
         super().__init__(auth, self.dispatch)
@@ -39,7 +39,7 @@ class API(GuardedAPI):
         return Reply({"error": f"no such route: {request}"}, 404)
 
     def until(self, method, path, first, *rest):
-        """A stream whose second part comes after the app has asked for something else."""
+        """Returns a stream whose second part is sent after the client has sent another request."""
         before = len(self.seen(method, path))
         yield first
         eventually(lambda: len(self.seen(method, path)) > before,
@@ -136,7 +136,7 @@ def google_genai():
                      fields=EVENT_STREAM)
 
     def begin(api, request):
-        # Where to upload is an absolute URL on the API's own host.
+        # The upload URL is absolute, on the API's own host.
         return Reply({}, fields=[("X-Goog-Upload-Status", "active"), (
             "X-Goog-Upload-URL", api.base + "/upload/v1/files?upload_id=u1")])
 
@@ -230,7 +230,7 @@ def kubernetes():
                 "items": [pod("5")]}
 
     def execute(_, request):
-        """The handshake, and output and status on their channels (v4.channel.k8s.io)."""
+        """Performs the handshake, and sends output and status on their channels (v4.channel.k8s.io)."""
         seal = request.get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         accept = base64.b64encode(hashlib.sha1(seal.encode()).digest()).decode()
         status = json.dumps({"kind": "Status", "status": "Success"}).encode()
@@ -240,7 +240,7 @@ def kubernetes():
             b"Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n"
             b"Sec-WebSocket-Accept: " + accept.encode() + b"\r\n\r\n"
             + b"".join(bytes([0x80 | kind, len(data)]) + data for kind, data in frames))
-        # The client's own close frame ends it.
+        # The client's own close frame ends the connection.
         request.handler.connection.settimeout(5)
         request.handler.rfile.read(1)
 
@@ -251,7 +251,7 @@ def kubernetes():
 
 
 def github():
-    """Its links lead to the name that the public knows, and uploads have a host of their own."""
+    """Links contain the public name, and uploads have their own host."""
     public, uploads = "https://api.github.com", "https://uploads.github.com"
 
     def issues(_, request):
@@ -263,7 +263,7 @@ def github():
     def graphql(_, request):
         if "viewer" in request.json()["query"]:
             return {"data": {"viewer": {"login": "ada"}}}
-        # Whether the release is a draft.
+        # The query whether the release is a draft.
         return {"data": {"repository": {"release": None}}}
 
     def release(*_):

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Everything goes wrong at once, for a while; at the end the session is alive.
+"""Faults of all kinds at the same time; at the end the session must be alive.
 
     storm.py SECONDS --netproxy PATH [--identity] [--seed N]
 
-Three daemons share a state directory with a rotating refresh token. The token endpoint is slow at
-random, rotates and loses 5 % of its answers, and answers 5 % with 500, never more than two of
-these in a row. Access tokens are revoked at random, daemons are killed at random and started
-again, and a bounded client sends requests all the time. A failure at the app is avoidable unless
-its request was in flight on a daemon that was killed before it had answered. Prints the counts;
-exits 1 if one failure was avoidable, if a spent refresh token was presented outside of the grace
-window, or if the session is dead in the end.
+Three daemons share a state directory with a rotating refresh token. The token endpoint is slow at random,
+rotates and loses 5 % of its responses; 5 % are 500, and at most two of these faults occur in a row. Access
+tokens are revoked at random, daemons are killed at random and restarted, and a client with bounded
+concurrency sends requests all the time. A failed client request is avoidable unless it was in flight on a
+daemon that was killed before it had responded. Prints the counts; exits with 1 if a failure was avoidable, if
+a used refresh token was presented outside the grace window, or if the session is dead at the end.
 """
 
 import argparse
@@ -32,7 +31,7 @@ SHARE = 0.05
 
 
 class Storm:
-    """The weather over some daemons and their token endpoint."""
+    """The faults of some daemons and their token endpoint."""
 
     def __init__(self, endpoint, daemons, load, chance):
         self.endpoint, self.daemons, self.load, self.chance = endpoint, daemons, load, chance
@@ -43,7 +42,7 @@ class Storm:
         await asyncio.gather(self.revoke(end), self.kill(end))
 
     async def pause(self, end, least, most):
-        """Whether there is time for another blow after a pause."""
+        """Whether there is time for another fault after a pause."""
         await asyncio.sleep(min(self.chance.uniform(least, most), max(0, end - time.monotonic())))
         return time.monotonic() < end
 
@@ -55,7 +54,7 @@ class Storm:
     async def kill(self, end):
         while await self.pause(end, 1, 4):
             if self.chance.random() < 0.7:
-                # In the middle of a renewal, with luck by the daemon that is hit.
+                # During a renewal, possibly by the affected daemon.
                 before = len(self.endpoint.requests)
                 patience = time.monotonic() + 3
                 while len(self.endpoint.requests) == before and time.monotonic() < patience:
@@ -69,7 +68,7 @@ class Storm:
 
 
 def blow(world, seconds, seed, is_shared=False):
-    """One storm. Returns the counts; raises Failure if it did harm."""
+    """Runs one storm. Returns the counts; raises Failure if it did harm."""
     chance = random.Random(seed)
     state = world.path(world.unique("state"))
     os.mkdir(state, mode=0o700)

@@ -1,10 +1,9 @@
-"""Hostile bytes through netproxy; what it writes must please h11 and llhttp, and mean the same.
+"""Hostile bytes through netproxy; its output must be valid for h11 and llhttp, with the same meaning.
 
     strict.py requests|absolute|responses PROXY-PORT ORIGIN-PORT
 
-Plays both the app and the origin of a daemon that forwards every path of the host `a` to
-ORIGIN-PORT. Exits 1 with the first message that was repaired, split, joined or answered with
-another's response.
+Runs both the client and the origin of a daemon that forwards every path of the host `a` to ORIGIN-PORT. Exits
+with 1 at the first message that was repaired, split, joined or given the response of another.
 """
 
 import fcntl
@@ -26,7 +25,7 @@ PATIENCE = 0.05
 
 
 class Reading:
-    """Messages as one parser saw them: first lines, field lines and content."""
+    """Messages as parsed by one parser: first lines, field lines and content."""
 
     def __init__(self):
         self.messages = []
@@ -35,7 +34,7 @@ class Reading:
 
 
 class Llhttp(Reading):
-    """llhttp, as Node.js has it, in its strict mode."""
+    """llhttp in its strict mode, as in Node.js."""
 
     def __init__(self, raw, kind):
         super().__init__()
@@ -70,7 +69,7 @@ class Llhttp(Reading):
 
 
 class H11(Reading):
-    """h11: requests of a server's connection, one after the other."""
+    """h11: the requests of a server's connection, one after the other."""
 
     def __init__(self, raw):
         super().__init__()
@@ -78,9 +77,9 @@ class H11(Reading):
             raw = self.read_one(raw)
 
     def read_one(self, raw):
-        """Takes one message; what follows it, where another may."""
+        """Parses one message; returns the bytes after it if another may follow."""
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 17)
-        # RFC 9112 section 2.2: one empty line in front is forgiven; h11 forgives none.
+        # RFC 9112 section 2.2: one empty line before the request is allowed; h11 allows none.
         connection.receive_data(raw.removeprefix(b"\r\n"))
         head, body = None, b""
         try:
@@ -109,7 +108,7 @@ class H11(Reading):
 
 
 class RawConnection:
-    """One connection of a RawOrigin; what it has read is in its log at once."""
+    """One connection of a RawOrigin; read bytes are in its log immediately."""
 
     def __init__(self, accepted, lock):
         self.socket, self.lock = accepted, lock
@@ -119,14 +118,14 @@ class RawConnection:
 
     def recv(self, size):
         select.select([self.socket], [], [])
-        # Nobody must see the bytes gone from the socket and not yet in the log.
+        # The bytes must never be gone from the socket but not yet in the log.
         with self.lock:
             piece = self.socket.recv(size)
             self.log += piece
         return piece
 
     def unread(self):
-        """How many bytes wait in the socket."""
+        """Returns the number of bytes waiting in the socket."""
         if not self.is_open:
             return 0
         count = fcntl.ioctl(self.socket, termios.FIONREAD, b"\0" * 4)
@@ -134,7 +133,7 @@ class RawConnection:
 
 
 class RawOrigin:
-    """A TCP server that keeps every byte and lets `play` answer; one thread a connection."""
+    """A TCP server that records every byte and lets `play` respond; one thread per connection."""
 
     def __init__(self, port, play):
         self.play = play
@@ -170,7 +169,7 @@ class RawOrigin:
             return not connection.is_open
 
     def received(self):
-        """What came on each connection so far, once everything that was sent has been read."""
+        """Returns the bytes of each connection so far, after all sent bytes have been read."""
 
         def everything():
             with self.lock:
@@ -186,9 +185,9 @@ class RawOrigin:
 
 
 def exchange(port, raw, patience=PATIENCE):
-    """Everything that comes back, and whether the connection ended cleanly or with a reset.
+    """Returns the complete response, and whether the connection ended cleanly or with a reset.
 
-    Returns when netproxy is done with the connection, so that nothing of it comes later."""
+    Returns when netproxy has finished with the connection, so that no more bytes follow."""
     answer = bytearray()
     with socket.create_connection(("127.0.0.1", port), timeout=10) as app:
         try:
@@ -205,7 +204,7 @@ def exchange(port, raw, patience=PATIENCE):
 
 
 def wait_for_the_end(app):
-    """Goes away, and waits until netproxy has ended what it was doing and closes as well."""
+    """Disconnects, and waits until netproxy has finished and closes as well."""
     app.settimeout(20)
     try:
         app.shutdown(socket.SHUT_WR)
@@ -218,7 +217,7 @@ def wait_for_the_end(app):
 
 
 def answer_requests(connection):
-    """An origin that answers as many requests as h11 sees, with their number."""
+    """An origin that responds to as many requests as h11 parses, with their number."""
     answered = 0
     while connection.recv(65536):
         seen = len(H11(bytes(connection.log)).messages)
@@ -228,7 +227,7 @@ def answer_requests(connection):
 
 
 def absolute(raw):
-    """The same bytes with the target in absolute-form, where it was in origin-form."""
+    """Returns the bytes with origin-form targets in absolute-form."""
     line, separator, rest = raw.partition(b"\r\n")
     words = line.split(b" ")
     if len(words) == 3 and words[1].startswith(b"/"):
@@ -241,7 +240,7 @@ def content(messages):
 
 
 def ascii_targets(raw):
-    """The bytes with request targets as netproxy sends them on: percent-encoded but for ASCII."""
+    """Returns the bytes with request targets as netproxy forwards them: percent-encoded except for ASCII."""
     def encode(line):
         return re.sub(rb"[\x80-\xff]", lambda byte: b"%%%02X" % byte.group()[0], line.group())
 
@@ -254,7 +253,7 @@ def hostile_requests(port, origin_port, reshape):
     origin = RawOrigin(origin_port, answer_requests)
     for one in originals + corpus.mutants(originals, MUTANTS):
         raw = reshape(one.raw)
-        # What follows a request for another protocol is for that protocol to say.
+        # The bytes after a request for another protocol belong to that protocol.
         if b"upgrade:" in raw.lower() or b"CONNECT" in raw:
             continue
         before = [len(log) for log in origin.received()]
@@ -266,7 +265,7 @@ def hostile_requests(port, origin_port, reshape):
         for bytes_seen in filter(None, new):
             strict, other = H11(bytes_seen), Llhttp(bytes_seen, httptools.HttpRequestParser)
             context = f"{one.name}: {raw!r} reached the origin as {bytes_seen!r}"
-            # llhttp knows only registered methods; nothing else of ours may displease it.
+            # llhttp supports only registered methods; any other error is a fault of netproxy.
             check(other.error is None or "method" in other.error.lower(),
                   f"llhttp: {other.error}: {context}")
             check(strict.error is None, f"h11: {strict.error}: {context}")
@@ -298,7 +297,7 @@ def hostile_responses(port, origin_port):
             if b"/hostile " not in piece:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nown")
                 continue
-            # Half of them go on as if nothing had happened.
+            # Half of them continue as if nothing had happened.
             is_last = current["number"] % 2
             if is_last:
                 current["closing"] = connection
@@ -314,7 +313,7 @@ def hostile_responses(port, origin_port):
             port, f"{method} /hostile HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         context = f"{one.name}: {one.raw!r} reached the app as {answer!r} ({ending})"
         check_answer(answer, method, ending, context)
-        # The next request is not to set out on a connection that is about to close.
+        # The next request must not use a connection that is about to close.
         if closing := current.pop("closing", None):
             eventually(lambda: origin.has_closed(closing), "the origin has closed", 20, every=0.001)
         own, _ = exchange(port, b"GET /after HTTP/1.1\r\nHost: a\r\n"
@@ -326,7 +325,7 @@ def hostile_responses(port, origin_port):
 
 def check_answer(answer, method, ending, context):
     if not answer:
-        # Nothing is no wrong answer: still waiting, or cut.
+        # No response is not a wrong response: the exchange is waiting, or was cut.
         return
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 17)
     connection.send(h11.Request(method=method, target="/", headers=[("Host", "a")]))
@@ -342,7 +341,7 @@ def check_answer(answer, method, ending, context):
             if isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
                 break
     except h11.RemoteProtocolError as error:
-        # A cut is honest where it is seen as one.
+        # A cut is correct if the client can recognize it.
         if "without sending complete message body" in str(error) and ending != "open":
             return
         raise Failure(f"h11: {error}: {context}") from None

@@ -1,4 +1,4 @@
-"""System calls that fail when they are told to, by strace(1)."""
+"""System calls that fail on request, by strace(1)."""
 
 import shutil
 import signal
@@ -8,8 +8,8 @@ from harness import Child, Failure, Skipped
 
 
 def attach(proxy, calls, what, path=None):
-    """Does `what` (the part of `-e inject=` behind the calls) to the daemon's system calls from now
-    on, of all of them or of those on the path. Returns the tracer, whose end is theirs."""
+    """Applies `what` (the part of `-e inject=` after the calls) to the daemon's system calls from now on:
+    to all of them, or to those on the path. Returns the tracer; its end is the end of the fault."""
     if not shutil.which("strace"):
         raise Skipped("strace is not installed")
     only = ["-P", path] if path else []
@@ -26,7 +26,7 @@ def attach(proxy, calls, what, path=None):
 
 
 class Tampered:
-    """For as long as it lasts the system does something to some calls of the daemon."""
+    """A context in which the system modifies some calls of the daemon."""
 
     def __init__(self, proxy, calls, what, path=None):
         self.proxy, self.calls, self.what, self.path = proxy, calls, what, path
@@ -36,13 +36,13 @@ class Tampered:
         return self
 
     def __exit__(self, *_):
-        # The daemon goes on without it, whatever was refused.
+        # The daemon continues without the fault.
         self.tracer.signal(signal.SIGINT)
         self.tracer.wait(10)
 
 
 class Refused(Tampered):
-    """For as long as it lasts the system refuses the daemon some calls, with an error such as EIO."""
+    """A context in which the system refuses some calls of the daemon with an error such as EIO."""
 
     def __init__(self, proxy, calls, error, path=None):
         super().__init__(proxy, calls, f"error={error}", path)
@@ -53,7 +53,7 @@ class Refused(Tampered):
 
 
 class Delayed(Tampered):
-    """For as long as it lasts some calls of the daemon take so many seconds longer."""
+    """A context in which some calls of the daemon take the given number of seconds longer."""
 
     def __init__(self, proxy, calls, seconds, path=None):
         super().__init__(proxy, calls, f"delay_enter={seconds}s", path)

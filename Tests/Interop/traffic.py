@@ -1,4 +1,4 @@
-"""Requests: curl, raw bytes, a storm of them, and a relay that counts connections."""
+"""Requests: curl, raw bytes, many concurrent requests, and a relay that counts connections."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from harness import Failure, check, clean_environment, equal
 
 
 class Answer:
-    """What curl got."""
+    """The response to curl."""
 
     def __init__(self, exit_code, head, body, seconds, notes):
         self.exit_code = exit_code
@@ -36,7 +36,7 @@ class Answer:
 
 
 def curl(proxy, *arguments, proxy_variable=None, seconds=60):
-    """Runs curl with its output in the daemon's directory and returns the answer."""
+    """Runs curl with its output in the daemon's directory, and returns the response."""
     with tempfile.TemporaryDirectory(dir=proxy.directory, prefix="curl-") as directory:
         return curl_in(directory, *arguments, proxy_variable=proxy_variable, seconds=seconds)
 
@@ -68,7 +68,7 @@ def curl_in(directory, *arguments, proxy_variable, seconds):
 
 
 def problem_of(answer):
-    """The problem that netproxy answered with (RFC 9457), which has all its members."""
+    """Returns the problem document of netproxy's response (RFC 9457), which must have all members."""
     equal(answer.fields.get("content-type", "").split(";")[0], "application/problem+json",
           f"content type ({answer})")
     problem = json.loads(answer.body)
@@ -93,7 +93,7 @@ def raw(port, request, seconds=10):
 
 
 def storm(port, target, total, in_flight, seconds=120):
-    """`total` GETs over `in_flight` kept-alive connections. Returns {status: how many}."""
+    """Sends `total` GETs over `in_flight` kept-alive connections. Returns {status: count}."""
 
     async def read_response(reader):
         head = await reader.readuntil(b"\r\n\r\n")
@@ -139,7 +139,7 @@ def storm(port, target, total, in_flight, seconds=120):
 
 
 class Relay:
-    """A TCP relay on a loopback port of its own; it counts the connections an app opens."""
+    """A TCP relay on its own loopback port, which counts the client's connections."""
 
     def __init__(self, target_port):
         self.target_port = target_port
@@ -185,8 +185,8 @@ class Relay:
 
 
 class Silent:
-    """A listener that accepts and never answers; with `full`, one whose queue is full, so that
-    a connection attempt hangs."""
+    """A listener that accepts and never responds; with `full`, one whose queue is full, so that a
+    connection attempt hangs."""
 
     def __init__(self, full=False):
         self.listener = socket.socket()

@@ -1,4 +1,4 @@
-"""The world around netproxy: a private CA, nginx with TLS, an authorization server, files."""
+"""The environment of netproxy: a private CA, nginx with TLS, an authorization server, files."""
 
 import base64
 import fcntl
@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def run(arguments, seconds=120, **options):
-    """Runs a command to its end; fails with its output when it does not exit 0."""
+    """Runs a command; fails with its output unless it exits with 0."""
     try:
         done = subprocess.run(
             arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -36,7 +36,7 @@ def run(arguments, seconds=120, **options):
 
 
 def read_json_lines(path, since=0):
-    """The records of a JSON-lines file from a byte offset on; a line still being written waits."""
+    """Returns the records of a JSON-lines file from a byte offset on; an incomplete line is not read yet."""
     try:
         with open(path, "rb") as file:
             file.seek(since)
@@ -52,7 +52,7 @@ def size_of(path):
 
 
 def prepared_python():
-    """A Python with the pinned packages, built once per requirements file and kept."""
+    """Returns a Python with the pinned packages, built once per requirements file and kept."""
     requirements = os.path.join(HERE, "requirements.txt")
     with open(requirements, "rb") as file:
         key = hashlib.sha256(file.read() + sys.version.encode()).hexdigest()[:12]
@@ -76,7 +76,7 @@ def prepared_python():
 
 
 class Client:
-    """An OAuth client that the authorization server knows."""
+    """An OAuth client of the authorization server."""
 
     def __init__(self, name, client_id, secret, refresh_token=None):
         self.name = name
@@ -114,7 +114,7 @@ class AuthorizationServer:
         self.process.wait_for_port(self.port, 30)
 
     def call(self, method, path, form=None, basic=None):
-        """One request to the server itself, past netproxy; returns the decoded answer."""
+        """Sends one request to the server itself, without netproxy; returns the decoded response."""
         data = urllib.parse.urlencode(form).encode() if form is not None else None
         request = urllib.request.Request(self.base + path, data=data, method=method)
         if basic:
@@ -125,7 +125,7 @@ class AuthorizationServer:
             return json.loads(response.read() or b"{}")
 
     def register(self, grant="client_credentials"):
-        """A fresh client; with a first refresh token when the grant is `refresh_token`."""
+        """Registers a new client, with a first refresh token if the grant is `refresh_token`."""
         self.clients += 1
         name = f"app{self.clients}"
         answer = self.call("POST", "/control/clients", {"name": name, "grant": grant})
@@ -145,15 +145,15 @@ class AuthorizationServer:
         return self.call("GET", f"/control/tokens?client={client.name}")["access"]
 
     def end_grant(self, client):
-        """Revokes the client's access tokens at the revocation endpoint (RFC 7009). This server
-        then revokes the refresh token of the same grant as well."""
+        """Revokes the client's access tokens at the revocation endpoint (RFC 7009). This server then also
+        revokes the refresh token of the same grant."""
         for token in self.live_tokens(client):
             self.call("POST", "/o/revoke_token/",
                       {"token": token, "token_type_hint": "access_token"},
                       basic=(client.client_id, client.secret))
 
     def revoke(self, client):
-        """Ends the client's access tokens before their time; the grant itself lives on."""
+        """Revokes the client's access tokens; the grant stays valid."""
         if client.refresh_token:
             self.call("DELETE", f"/control/tokens?client={client.name}")
         else:
@@ -162,7 +162,7 @@ class AuthorizationServer:
             raise Failure("the authorization server kept a token that was revoked")
 
     def mark(self):
-        """A position in the token log; what comes later is what `token_requests` returns."""
+        """Returns a position in the token log; `token_requests` returns later entries."""
         return size_of(self.token_log)
 
     def token_requests(self, client, since=0):
@@ -173,11 +173,11 @@ class AuthorizationServer:
         ]
 
     def api_requests(self, part):
-        """What the protected API saw for URIs that contain the text."""
+        """Returns the requests to the protected API for URIs that contain the text."""
         return [record for record in read_json_lines(self.api_log) if part in record["uri"]]
 
     def every_secret(self):
-        """Client secrets and every token the server ever issued."""
+        """Returns client secrets and every token that the server ever issued."""
         found = set(self.secrets)
         for record in read_json_lines(self.token_log):
             for key in ("access_token", "refresh_token", "presented_refresh_token"):
@@ -187,7 +187,7 @@ class AuthorizationServer:
 
 
 class World:
-    """Everything but netproxy, in one temporary directory."""
+    """Everything except netproxy, in one temporary directory."""
 
     def __init__(self, netproxy):
         self.netproxy = netproxy
@@ -219,12 +219,12 @@ class World:
         return os.path.join(self.directory, *names)
 
     def unique(self, word="x"):
-        """A word that appears in no other request of this run."""
+        """Returns a word that appears in no other request of this run."""
         self.serial += 1
         return f"{word}-{self.serial}-{random.randrange(1 << 32):08x}"
 
     def make_certificates(self):
-        """A private CA and one leaf for `localhost` and 127.0.0.1."""
+        """Creates a private CA and one leaf for `localhost` and 127.0.0.1."""
         self.ca = self.path("ca.pem")
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
              "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -248,7 +248,7 @@ class World:
             file.write("the same words compress very well\n" * 2000)
 
     def random_file(self, *names, size):
-        """A file of random bytes and its SHA-256; made once."""
+        """Returns a file of random bytes and its SHA-256; created once."""
         path = self.path(*names)
         if not os.path.exists(path):
             with open(path, "wb") as file:
@@ -260,7 +260,7 @@ class World:
         self.https_port = free_port()
         with open(os.path.join(HERE, "templates", "nginx.conf"), encoding="utf-8") as file:
             template = string.Template(file.read())
-        # nginx's own variables look like the template's; what is not ours stays as it is.
+        # nginx's own variables look like the template's; unknown ones stay unchanged.
         text = template.safe_substitute(
             dir=self.directory, https_port=self.https_port, api_port=self.auth.port)
         with open(self.path("nginx.conf"), "w", encoding="utf-8") as file:
@@ -278,7 +278,7 @@ class World:
         return f"https://127.0.0.1:{self.https_port}"
 
     def arrived(self, part, count=1):
-        """What nginx logged for URIs that contain the text: waits for `count` records."""
+        """Waits for `count` records of nginx for URIs that contain the text, and returns them."""
 
         def probe():
             found = [r for r in read_json_lines(self.access_log) if part in r["uri"]]
@@ -287,13 +287,13 @@ class World:
         return eventually(probe, f"nginx logs {count} request(s) for {part}", 5)
 
     def channel(self, path="", **keys):
-        """A channel to nginx over TLS, without a credential. Its log has whole queries: the
-        cases find their exchanges by them."""
+        """Returns a channel to nginx over TLS, without a credential. It logs complete queries, by which
+        the cases find their exchanges."""
         return {"upstream": self.origin + path, "tls": {"ca": self.ca}, "log": {"query": "full"},
                 **keys}
 
     def oauth_channel(self, client, path="/api", **keys):
-        """A channel to the protected API with the client's credential."""
+        """Returns a channel to the protected API with the client's credential."""
         oauth = {
             "grant": "refresh_token" if client.refresh_token else "client_credentials",
             "token_url": self.auth.token_url,
@@ -313,7 +313,7 @@ class World:
 
 
 def run_alone(netproxy, story):
-    """Runs one story in a world of its own, which is kept if it fails; returns the exit code."""
+    """Runs one story in its own world, which is kept if the story fails; returns the exit code."""
     world = World(os.path.abspath(netproxy))
     harm = None
     try:

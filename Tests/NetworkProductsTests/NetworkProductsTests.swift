@@ -11,7 +11,7 @@ import Tracing
 @testable import NetworkMetrics
 @testable import NetworkTracing
 
-/// What the products do that bring a package of the ecosystem.
+/// The products that depend on a package of the ecosystem.
 @Suite struct NetworkProductsTests {
     private func manager(
         _ stub: StubTransport,
@@ -56,7 +56,7 @@ import Tracing
         #expect(size.values == [3])
     }
 
-    @Test func `a call is a span, and its context goes with the request`() async throws {
+    @Test func `a call is a span whose context is sent with the request`() async throws {
         let tracer = InMemoryTracer()
         InstrumentationSystem.bootstrap(tracer)
         let stub = StubTransport { $0.path == "/a" ? .json("[1]") : .status(503) }

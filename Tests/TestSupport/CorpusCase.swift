@@ -4,16 +4,16 @@ import FoundationEssentials
 ///
 /// A file has cases like this one; lines that begin with `#` are comments.
 ///
-///     request: what it is about
+///     request: the name of the case
 ///     |GET / HTTP/1.1
 ///     |Host: a
 ///     |
 ///     = GET / HTTP/1.1 host=a none keep
 ///
-/// The first line has the direction: `request`, or `response` with the request's method unless that
-/// is GET. `|` is followed by bytes and CRLF, `>` by bytes alone. Escapes are `\r`, `\n`, `\t`, `\0`,
-/// `\\`, `\xNN` and `\*N{…}`, which repeats the text in braces N times. Each `=` is a decoded message,
-/// or how the connection ends.
+/// The first line contains the direction: `request`, or `response` with the request's method unless that is
+/// GET. `|` is followed by bytes and CRLF, `>` by bytes alone. Escapes are `\r`, `\n`, `\t`, `\0`, `\\`,
+/// `\xNN` and `\*N{…}`, which repeats the text in braces N times. Each `=` is a decoded message, or the end
+/// of the connection.
 package struct CorpusCase: Sendable, CustomStringConvertible {
     /// The side that sends the bytes.
     package enum Direction: Sendable, Equatable {
@@ -24,7 +24,7 @@ package struct CorpusCase: Sendable, CustomStringConvertible {
 
     /// The file, without its suffix.
     package let topic: String
-    /// What the case tests.
+    /// The name, which describes the tested behavior.
     package let name: String
     /// The side that sends the bytes.
     package let direction: Direction
@@ -112,7 +112,7 @@ package struct CorpusCase: Sendable, CustomStringConvertible {
         return bytes
     }
 
-    /// The bytes in the notation of the files.
+    /// Returns the bytes in the notation of the files.
     package static func escaped(_ bytes: some Sequence<UInt8>) -> String {
         bytes.reduce(into: "") { text, byte in
             switch byte {

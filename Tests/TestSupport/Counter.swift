@@ -10,7 +10,7 @@ package final class Counter: Sendable {
     /// The last number.
     package var current: Int { count.withLock { $0 } }
 
-    /// The next number.
+    /// Returns the next number.
     package func next() -> Int {
         count.withLock { count in
             count += 1

@@ -9,27 +9,26 @@ import Synchronization
 
 /// A complete daemon with its own ports and temporary directories.
 package final class DaemonHarness: Sendable {
-    /// The port it listens on.
+    /// The port on which it listens.
     package let port: Int
     /// The port of its admin interface; 0 for a unix socket.
     package let adminPort: Int
     private let daemon: Daemon
-    /// The directory of its files, to which a story may add.
+    /// The directory of its files; a story may add files.
     package let directory: String
     private let source: Box<String>
     private let reported: Box<[String]>
     private let loops: Box<[EventLoop]>
     private let manager: DatagramSocket
 
-    /// Runs a story with a daemon that has these channels, and stops the daemon afterwards.
+    /// Runs a story with a daemon that has these channels, and stops the daemon afterward.
     ///
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
-    ///   - root: top-level YAML; `DIRECTORY` in it stands for the harness's directory.
-    ///   - destinations: the destinations allowed for requests that name the host themselves.
+    ///   - root: top-level YAML; `DIRECTORY` in it is replaced by the harness's directory.
+    ///   - destinations: the allowed destinations for requests that name the host themselves.
     ///   - inherited: descriptors as passed by systemd, by name.
-    ///   - bodyRate: the slowest pace of a request's content; on a busy machine, every client is slow.
-    ///   - story: gets the running daemon.
+    ///   - story: receives the running daemon.
     /// - Throws: the error of the story, or of the daemon's start.
     package static func run(
         channels: String,
@@ -148,7 +147,7 @@ package final class DaemonHarness: Sendable {
         _ text: String,
         in directory: String
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        // What stays on the machine if the state is elsewhere.
+        // The part of the state that stays on the machine if the state is elsewhere.
         ConfigurationLoader.load(
             text: text,
             file: "story.yaml",
@@ -158,7 +157,7 @@ package final class DaemonHarness: Sendable {
 
     // MARK: - Acting
 
-    /// Connects like an app.
+    /// Connects like a client.
     package func connect() async throws -> Wire {
         try await RawClient.connect(to: port)
     }
@@ -183,12 +182,12 @@ package final class DaemonHarness: Sendable {
         try await admin(sending: request).message()
     }
 
-    /// The current configuration, for commands that work without the daemon.
+    /// Returns the current configuration, for commands that work without the daemon.
     package func configuration() throws -> ProxyConfiguration {
         try DaemonHarness.load(source.value.withLock { $0 }, in: directory).get()
     }
 
-    /// Reloads with another configuration, as after SIGHUP; returns the lines of the answer.
+    /// Reloads with another configuration, as after SIGHUP, and returns the lines of the response.
     @discardableResult
     package func reload(channels: String, root: String = "") async -> [String] {
         let text = DaemonHarness.yaml(channels, root, directory)
@@ -209,8 +208,9 @@ package final class DaemonHarness: Sendable {
         await !message(with: "STATUS=\(status)").isEmpty
     }
 
-    /// Waits until the service manager receives a line, and returns all lines of that message; earlier
-    /// messages are discarded.
+    /// Waits until the service manager receives a line, and returns all lines of that message.
+    ///
+    /// Earlier messages are discarded.
     package func message(with line: String) async -> [String] {
         var found: [String] = []
         _ = await eventually {
@@ -223,10 +223,10 @@ package final class DaemonHarness: Sendable {
         return found
     }
 
-    /// The ports it currently listens on.
+    /// The ports on which it currently listens.
     package var ports: [Int] {
         get async {
-            // ::1 has the port of 127.0.0.1.
+            // ::1 has the same port as 127.0.0.1.
             await daemon.addresses.reduce(into: []) { ports, address in
                 let port = Int(address.port ?? 0)
                 if !ports.contains(port) { ports.append(port) }
@@ -234,26 +234,26 @@ package final class DaemonHarness: Sendable {
         }
     }
 
-    /// The channels that a reload would change.
+    /// Returns the channels that a reload would change.
     package func plan() async throws -> [String] {
         try await daemon.plan().get()
     }
 
-    /// Moves the daemon's clocks forward instead of waiting.
+    /// Advances the daemon's clocks instead of waiting.
     package func advance(by duration: Duration) async {
         for loop in loops.value.withLock({ $0 }) {
             _ = await loop.call { $0.advance(by: duration) }
         }
     }
 
-    /// Has a census count the objects that the daemon's loops make from now on.
+    /// Makes a census count the objects that the daemon's loops create from now on.
     package func count(in objects: LiveObjects) async {
         for loop in loops.value.withLock({ $0 }) {
             _ = await loop.call { _ in objects.observeThread() }
         }
     }
 
-    /// Stops as after SIGTERM, unless it has stopped already.
+    /// Stops as after SIGTERM, unless it has already stopped.
     package func stop() async {
         await daemon.stop()
     }
@@ -263,7 +263,7 @@ package final class DaemonHarness: Sendable {
     /// The lines that the daemon reported.
     package var reports: [String] { reported.value.withLock { $0 } }
 
-    /// Waits until an exchange is in a channel's log; the daemon keeps running.
+    /// Waits until a channel's log contains an exchange; the daemon keeps running.
     package func hasLoggedExchange(_ channel: String) async -> Bool {
         let path = "\(directory)/log/\(channel).log"
         return await eventually {
@@ -302,7 +302,7 @@ package final class DaemonHarness: Sendable {
     }
 }
 
-/// Why a story cannot continue.
+/// The reason why a story cannot continue.
 package enum HarnessError: Error {
     /// The log does not have exactly one line.
     case lines([String])

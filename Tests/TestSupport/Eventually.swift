@@ -1,7 +1,7 @@
 /// Lets other tasks run until a condition is true, and returns whether it became true.
 ///
-/// It checks often at first, then every millisecond, so that a hundred waiting tests leave time for the
-/// tasks they wait for. After a minute of real time it gives up, so that a failing test ends.
+/// It checks often at first and then every millisecond, so that a hundred waiting tests leave time for other
+/// tasks. After a minute of real time it returns false, so that a failing test ends.
 package func eventually(_ condition: () async -> Bool) async -> Bool {
     let limit = ContinuousClock.now + .seconds(60)
     var looks = 0

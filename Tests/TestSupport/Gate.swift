@@ -13,7 +13,7 @@ package final class Gate: Sendable {
     /// Creates a closed gate.
     package init() {}
 
-    /// Opens the gate for good.
+    /// Opens the gate permanently.
     package func open() {
         let waiters = state.withLock { state in
             state.isOpen = true
@@ -23,7 +23,7 @@ package final class Gate: Sendable {
         for waiter in waiters { waiter.resume(returning: true) }
     }
 
-    /// Returns when the gate is open.
+    /// Waits until the gate is open.
     ///
     /// - Throws: `WireError.timedOut` after `Wire.patience`.
     package func wait() async throws {
@@ -31,7 +31,7 @@ package final class Gate: Sendable {
             state.lastID += 1
             return state.lastID
         }
-        // Limits the wait; cancelled as soon as the gate opens.
+        // Limits the wait; canceled when the gate opens.
         let bound = Task {
             try await Task.sleep(for: Wire.patience)
             self.giveUp(id)

@@ -3,11 +3,11 @@ import NetproxyHTTP1
 package import NetproxyHTTP2
 package import NetproxyHTTPMessage
 
-/// One end of a connection in HTTP/2 that a test controls, over a `Wire`.
+/// One end of an HTTP/2 connection that a test controls, over a `Wire`.
 ///
 /// Used by one task; not `Sendable`.
 package final class HTTP2Peer {
-    /// A message as it has arrived.
+    /// A received message.
     package struct Message: Sendable {
         package let stream: Int32
         package var method = ""
@@ -32,16 +32,16 @@ package final class HTTP2Peer {
     private let wire: Wire
     private var open: [Int32: Message] = [:]
     private var complete: [Message] = []
-    /// The heads of messages that are not complete.
+    /// The streams whose head has arrived, but whose message is incomplete.
     package private(set) var begun: [Int32] = []
-    /// How streams were closed by the peer.
+    /// The codes with which the peer reset streams.
     package private(set) var resets: [Int32: HTTP2Code] = [:]
     package private(set) var interim: [Int] = []
     /// The last stream of each GOAWAY.
     package private(set) var goAways: [Int32] = []
-    /// How many PING frames have come, each in one read.
+    /// The number of received PING frames, each in one read.
     package private(set) var pings = 0
-    /// Whether content is taken as it comes; otherwise windows stay as they are.
+    /// Whether received content is consumed; otherwise the windows stay unchanged.
     package var consumes = true
 
     package init(_ wire: Wire, as role: HTTP2Session.Role, limits: HTTP2Limits = HTTP2Limits()) {
@@ -51,7 +51,7 @@ package final class HTTP2Peer {
 
     // MARK: - Sending
 
-    /// Sends what the session has to say.
+    /// Sends the pending output of the session.
     package func flush() async throws {
         while session.wantsToSend {
             let output = OutputBuffer()
@@ -61,7 +61,7 @@ package final class HTTP2Peer {
         }
     }
 
-    /// Begins a request; `content` is all of it, or `nil` where `send` and `end` follow.
+    /// Begins a request; `content` is the whole content, or `nil` if `send` and `end` follow.
     package func request(
         _ method: HTTPMethod = .get,
         _ target: String,
@@ -79,7 +79,7 @@ package final class HTTP2Peer {
             framing: content.map { $0.isEmpty ? .none : .length($0.utf8.count) } ?? .chunked,
             into: head
         )
-        // `TE` is the encoder's.
+        // The encoder omits `TE`.
         let te = headers[.te]
         if let te { head.truncate(to: head.count - 2); head.append("TE: \(te)\r\n\r\n") }
         let stream = session.sendRequest(
@@ -121,7 +121,7 @@ package final class HTTP2Peer {
         try await flush()
     }
 
-    /// Begins a response whose content follows.
+    /// Begins a response; its content follows.
     package func beginResponse(to stream: Int32, _ headers: HTTPHeaders = [:]) async throws {
         let head = OutputBuffer()
         HeadEncoder.encodeResponse(status: 200, headers: headers, framing: .chunked, into: head)
@@ -129,7 +129,7 @@ package final class HTTP2Peer {
         try await flush()
     }
 
-    /// Sends a part of the content, or with `isLast` the rest.
+    /// Sends a part of the content; with `isLast`, the last part.
     package func send(_ content: String, on stream: Int32, isLast: Bool = false) async throws {
         if !content.isEmpty { session.send(ByteSlice(content), on: stream) }
         if isLast { session.end(stream) }
@@ -141,12 +141,12 @@ package final class HTTP2Peer {
         try await flush()
     }
 
-    /// Sends a frame as it is.
+    /// Sends a raw frame.
     package func raw(_ bytes: [UInt8]) async throws { try await wire.send(bytes) }
 
     // MARK: - Receiving
 
-    /// Takes the next whole message; `nil` at the end of the connection.
+    /// Returns the next complete message; `nil` at the end of the connection.
     package func next() async throws -> Message? {
         while complete.isEmpty {
             guard try await receive() else { return nil }
@@ -154,7 +154,7 @@ package final class HTTP2Peer {
         return complete.removeFirst()
     }
 
-    /// Takes the message of a stream.
+    /// Returns the message of a stream.
     ///
     /// - Throws: `WireError.ended` if there is none.
     package func message(on stream: Int32?) async throws -> Message {
@@ -166,7 +166,7 @@ package final class HTTP2Peer {
         }
     }
 
-    /// Takes what has come until a condition holds.
+    /// Receives until a condition is true.
     ///
     /// - Throws: `WireError.ended` at the end of the connection.
     package func receive(until condition: (HTTP2Peer) -> Bool) async throws {
@@ -175,7 +175,7 @@ package final class HTTP2Peer {
         }
     }
 
-    /// The content that has come on a stream so far.
+    /// Returns the content received on a stream so far.
     package func content(on stream: Int32) -> [UInt8] { open[stream]?.content ?? [] }
 
     /// Whether the message on a stream is complete, or the stream was reset.
@@ -228,7 +228,7 @@ package final class HTTP2Peer {
 }
 
 extension OriginServer {
-    /// Starts a server that speaks HTTP/2 with prior knowledge, and answers each request.
+    /// Starts a server that uses HTTP/2 with prior knowledge and responds to each request.
     package static func startHTTP2(
         _ answer: @escaping @Sendable (HTTP2Peer, HTTP2Peer.Message) async throws -> Void
     ) async throws -> OriginServer {

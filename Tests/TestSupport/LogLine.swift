@@ -48,7 +48,7 @@ package struct LogLine: Sendable {
         }
     }
 
-    /// What happened to the credential.
+    /// The state of the credential.
     package struct Authorization: Decodable, Sendable {
         package var kind: String?
         package var identity: String?

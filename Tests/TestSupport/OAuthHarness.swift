@@ -3,7 +3,7 @@ package import NetworkTesting
 package import OAuth
 import Synchronization
 
-/// A manager with a manual clock and a server in memory, and what it told.
+/// A manager with a manual clock and a server in memory, and its events.
 package final class OAuthHarness: Sendable {
     package let clock: ManualClock
     package let server: AuthorizationServerModel
@@ -12,7 +12,7 @@ package final class OAuthHarness: Sendable {
     package let store: any TokenStoring
     private let log: EventLog
 
-    /// Everything the manager told.
+    /// The events of the manager.
     package final class EventLog: Sendable {
         private let entries = Mutex<[OAuthEvent]>([])
         private let hook = Mutex<(@Sendable (OAuthEvent) -> Void)?>(nil)
@@ -71,23 +71,23 @@ package final class OAuthHarness: Sendable {
             grant: grant,
             scopes: ["read"]
         )
-        // So that a failure is seen without the clock being advanced behind it.
+        // A failure is visible immediately, without advancing the clock.
         configuration.failurePatience = .zero
         return configuration
     }
 
     package var events: [OAuthEvent] { log.all }
-    /// Does something in the middle of what the manager does, each time that it tells something.
+    /// Runs a closure at each event of the manager, in the middle of its work.
     package func onEvent(_ body: (@Sendable (OAuthEvent) -> Void)?) { log.onEvent(body) }
     package var requests: Int { server.requests.count }
 
-    /// The field value of the credential a request would carry now.
+    /// Returns the field value of the credential that a request would contain now.
     package func token() async throws -> String {
         if let current = manager.currentCredential() { return current.value.reveal() }
         return try await manager.credential(until: nil).value.reveal()
     }
 
-    /// The error a request would get now in place of a credential.
+    /// Returns the error that a request would get now instead of a credential.
     package func failure() async -> NetworkError? {
         do {
             _ = try await token()
@@ -117,7 +117,7 @@ package final class OAuthHarness: Sendable {
         return (response, context)
     }
 
-    /// A report of a 401 on a generation.
+    /// Reports a 401 for a generation.
     package func reject(
         _ generation: Int,
         challenge: String? = "Bearer error=\"invalid_token\"",

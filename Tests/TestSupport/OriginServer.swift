@@ -8,7 +8,7 @@ package final class OriginServer: Sendable {
     /// The script of a connection, which is closed at the end of the script, and reset if it throws.
     package typealias Script = @Sendable (Wire) async throws -> Void
 
-    /// The port it listens on.
+    /// The port on which it listens.
     package let port: Int
     private let acceptor: LoopBound<OriginAcceptor>
     private let accepted: Accepted
@@ -25,7 +25,7 @@ package final class OriginServer: Sendable {
 
     /// Starts a server that runs `script` for each connection.
     ///
-    /// A server that is shut and reopened needs its own address `ip`, so that no other server can take its
+    /// A server that is shut and reopened needs its own address `ip`, so that no other server can use its
     /// port in between.
     package static func start(
         at ip: String = "127.0.0.1",
@@ -39,7 +39,7 @@ package final class OriginServer: Sendable {
         return OriginServer(acceptor, accepted, port: port)
     }
 
-    /// Starts a server that answers each request with raw bytes and keeps connections open.
+    /// Starts a server that responds to each request with raw bytes and keeps connections open.
     package static func start(
         answering answer: @escaping @Sendable (RawMessage) -> String
     ) async throws -> OriginServer {
@@ -51,7 +51,7 @@ package final class OriginServer: Sendable {
     /// The connections so far, in order.
     package var connections: [Wire] { accepted.wires.withLock { $0 } }
 
-    /// The whole requests taken by scripts so far, by connection.
+    /// The complete requests received by scripts so far, by connection.
     package var requests: [RawMessage] { connections.flatMap(\.messages) }
 
     /// Closes all connections and refuses new ones until it is reopened.
@@ -109,8 +109,8 @@ private final class OriginAcceptor {
                     wires.append(wire)
                     return wire
                 }
-                // The script runs in a task on the loop, where other tests' work on the shared
-                // threads does not delay it.
+                // The script runs in a task on the loop, so that work of other tests on the shared threads
+                // does not delay it.
                 Task(executorPreference: loop) {
                     defer { wire.closed.open() }
                     do {

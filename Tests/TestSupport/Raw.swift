@@ -1,16 +1,16 @@
-/// Builds whole messages as text, so that stories contain only what they are about.
+/// Builds complete messages as text, so that stories contain only the relevant parts.
 package enum Raw {
-    /// A request without content.
+    /// Returns a request without content.
     package static func get(_ target: String, _ fields: String...) -> String {
         request("GET", target, fields: fields, body: nil)
     }
 
-    /// A request with content of known length.
+    /// Returns a request with content of known length.
     package static func post(_ target: String, body: String, _ fields: String...) -> String {
         request("POST", target, fields: fields, body: body)
     }
 
-    /// A request with `Host: localhost`.
+    /// Returns a request with `Host: localhost`.
     package static func request(
         _ method: String,
         _ target: String,
@@ -22,12 +22,12 @@ package enum Raw {
         return lines.map { "\($0)\r\n" }.joined() + "\r\n" + (body ?? "")
     }
 
-    /// A response with content of known length.
+    /// Returns a 200 response with content of known length.
     package static func ok(_ body: String = "hello", _ fields: String...) -> String {
         response("200 OK", fields: fields, body: body)
     }
 
-    /// A response with content of known length.
+    /// Returns a response with content of known length.
     package static func response(
         _ status: String,
         fields: [String] = [],

@@ -1,6 +1,6 @@
 import NetproxyEventIO
 
-/// Connects like an app and sends raw bytes.
+/// Connects like a client and sends raw bytes.
 package enum RawClient {
     /// Connects to a port of this machine, and sends the first bytes in the same turn of the loop.
     package static func connect(

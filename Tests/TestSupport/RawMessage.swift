@@ -2,19 +2,19 @@
 package struct RawMessage: Sendable {
     /// The request line or the status line.
     package let startLine: String
-    /// Field lines in their order and spelling.
+    /// Field lines in their original order and spelling.
     package let fields: [(name: String, value: String)]
     /// The content, without chunk framing.
     package let body: String
     /// The number of chunks.
     package let chunkCount: Int
 
-    /// The values of the fields with this name, ignoring case.
+    /// Returns the values of the fields with this name, ignoring case.
     package func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The value of the field with this name; nil if there is not exactly one.
+    /// The value of the field with this name; `nil` if there is not exactly one.
     package subscript(name: String) -> String? {
         let values = values(name)
         return values.count == 1 ? values[0] : nil
@@ -31,13 +31,13 @@ package struct RawMessage: Sendable {
 package enum RawContent: Sendable {
     /// According to `Content-Length` and `Transfer-Encoding`.
     case asFramed
-    /// None, whatever the fields are: for HEAD, 204 and 304.
+    /// No content, regardless of the fields: for HEAD, 204 and 304.
     case none
 }
 
-/// Parses messages leniently, so that a test sees what was sent.
+/// Parses messages leniently, so that a test sees the sent bytes.
 enum RawParser {
-    /// The first message and its length; nil while it is incomplete.
+    /// Returns the first message and its length; `nil` while it is incomplete.
     static func message(in bytes: [UInt8], _ content: RawContent) -> (RawMessage, Int)? {
         guard let end = find(Array("\r\n\r\n".utf8), in: bytes, from: 0) else { return nil }
         let lines = split(bytes[..<end])

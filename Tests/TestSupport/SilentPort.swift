@@ -4,7 +4,7 @@ package import NetproxyEventIO
 ///
 /// The port is closed by `deinit`.
 package final class SilentPort: Sendable {
-    /// The address on which connections hang.
+    /// The address to which connections hang.
     package let address: SocketAddress
     private let socket: ListeningSocket
     private let queued: LoopBound<StreamSocket>

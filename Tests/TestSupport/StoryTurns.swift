@@ -1,8 +1,9 @@
-/// Limits the number of stories that run at the same time: each has a daemon with its own event loops,
-/// and hundreds of them would overload the machine.
+/// Limits the number of stories that run at the same time.
+///
+/// Each story has a daemon with its own event loops, and hundreds of them would overload the machine.
 actor StoryTurns {
     static let shared = StoryTurns()
-    /// True within a story, whose other daemons need no turn.
+    /// Whether the task runs within a story, whose other daemons need no turn.
     @TaskLocal static var hasTurn = false
 
     private var free = 4

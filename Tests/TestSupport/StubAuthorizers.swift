@@ -1,7 +1,7 @@
 package import NetworkCore
 import Synchronization
 
-/// Takes every rejection for one that the same token cures.
+/// An authorizer that replays every rejected request with the same token.
 package struct WillingAuthorizer: Authorizing {
     package let kind = "stub"
     package let fieldName = HTTPFieldName.authorization
@@ -9,7 +9,7 @@ package struct WillingAuthorizer: Authorizing {
 
     package init() {}
 
-    /// A credential that no response has proved, each time.
+    /// Returns a new, unproven credential every time.
     package func currentCredential() -> Credential? {
         Credential(.authorization, Secret("Bearer 1"), generation: 1)
     }
@@ -22,7 +22,7 @@ package struct WillingAuthorizer: Authorizing {
     package func rejected(_ rejection: Rejection) async -> Verdict { .replay }
 }
 
-/// Says after a rejection that there is another token, and has none when it is asked for it.
+/// An authorizer that announces another token after a rejection, but then fails to provide it.
 package final class LapsingAuthorizer: Authorizing {
     package let kind = "stub"
     package let fieldName = HTTPFieldName.authorization

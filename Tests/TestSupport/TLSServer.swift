@@ -4,24 +4,25 @@ import Glibc
 package import NetproxyEventIO
 import NetproxySystem
 
-/// A certificate that signs itself, with its key: what a server shows and a client trusts.
+/// A self-signed certificate with its key, which a server presents and a client trusts.
 ///
-/// Made with OpenSSL when it is needed, so that nothing in the repository expires.
-// SAFETY: made in `init`, freed in `deinit`, and not changed in between.
+/// Created with OpenSSL when needed, so that nothing in the repository expires.
+// SAFETY: created in `init`, freed in `deinit`, and not modified in between.
 @safe package final class SelfSignedCertificate: @unchecked Sendable {
     fileprivate let certificate: OpaquePointer
     fileprivate let key: OpaquePointer
-    /// A PEM file with the certificate, for `TLSContext.Options.authorities`, and its key; gone with the
-    /// object.
+    /// A PEM file with the certificate, for `TLSContext.Options.authorities`, and its key.
+    ///
+    /// The file is removed with the object.
     package let file: String
 
-    /// Makes a certificate that is valid for an hour.
+    /// Creates a certificate that is valid for an hour.
     ///
     /// - Parameters:
     ///   - commonName: the CN of its subject.
-    ///   - names: its subjectAltName, spelled as in openssl.cnf: `DNS:localhost,IP:127.0.0.1`; none
-    ///     if it is `nil`.
-    /// - Throws: if OpenSSL refuses.
+    ///   - names: its subjectAltName, spelled as in openssl.cnf: `DNS:localhost,IP:127.0.0.1`; `nil` for
+    ///     none.
+    /// - Throws: an error if OpenSSL refuses.
     package init(commonName: String = "test", names: String?) throws {
         guard let key = unsafe SelfSignedCertificate.newKey(), let certificate = unsafe X509_new()
         else { throw OpenSSLFailure() }
@@ -41,7 +42,7 @@ import NetproxySystem
             defer { unsafe X509_EXTENSION_free(names) }
             unsafe X509_add_ext(certificate, names, -1)
         }
-        // Ed25519 hashes by itself.
+        // Ed25519 needs no digest.
         guard unsafe X509_sign(certificate, key, nil) > 0,
             let output = unsafe BIO_new_file(file, "w")
         else { throw OpenSSLFailure() }
@@ -69,25 +70,24 @@ import NetproxySystem
 
 private struct OpenSSLFailure: Error {}
 
-/// A TLS server on its own port of 127.0.0.1 that returns the content it reads; it stops when it goes
-/// away.
+/// A TLS server on its own port of 127.0.0.1 that returns the received content.
 ///
-/// It serves one connection after the other, on its own thread.
+/// It serves one connection at a time, on its own thread, and stops when it is released.
 package final class TLSServer: Sendable {
-    /// Where it listens.
+    /// The address on which it listens.
     package let address: SocketAddress
-    /// How many bytes of content have arrived.
+    /// The number of received content bytes.
     package let received = Counter()
     private let descriptor: Int32
 
-    /// Starts a server that shows a certificate.
+    /// Starts a server that presents a certificate.
     package init(_ certificate: SelfSignedCertificate) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var place = sockaddr_in()
         place.sin_family = sa_family_t(AF_INET)
         place.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        // SAFETY: the address lives for the calls, and is as long as they are told.
+        // SAFETY: the address lives during the calls, and has the passed size.
         let code = unsafe withUnsafeMutablePointer(to: &place) { place in
             unsafe place.withMemoryRebound(to: sockaddr.self, capacity: 1) { place in
                 unsafe bind(descriptor, place, size) | listen(descriptor, 16)
@@ -109,13 +109,13 @@ package final class TLSServer: Sendable {
     }
 
     deinit {
-        // The thread closes it.
+        // The thread closes the descriptor.
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 }
 
-/// What the thread of a server works with.
-// SAFETY: used by that thread alone.
+/// The state of a server's thread.
+// SAFETY: only that thread uses it.
 @safe private final class TLSConnections: @unchecked Sendable {
     private let context: OpaquePointer
     private let received: Counter

@@ -1,7 +1,7 @@
 package import NetworkCore
 import Synchronization
 
-/// A body that stops arriving; cancelling the reader ends its wait.
+/// A body that stalls; canceling the reader ends its wait.
 package final class StalledBody: BodySource {
     private let beginning: Mutex<ByteSlice?>
     private let state = Mutex(false)
@@ -10,8 +10,8 @@ package final class StalledBody: BodySource {
     /// Creates content that stalls after its beginning.
     ///
     /// - Parameters:
-    ///   - beginning: its first piece, if there is one.
-    ///   - outcome: whether a cancelled reader gets the end of the body or an error.
+    ///   - beginning: its first piece, if any.
+    ///   - outcome: the result for a canceled reader: the end of the body or an error.
     package init(
         _ beginning: String? = nil,
         whenCancelled outcome: Result<Void, any Error> = .failure(CancellationError())
@@ -20,7 +20,7 @@ package final class StalledBody: BodySource {
         self.outcome = outcome
     }
 
-    /// Whether the body was cancelled.
+    /// Whether the body was canceled.
     package var isGivenUp: Bool { state.withLock { $0 } }
 
     package func next() async throws -> ByteSlice? {
@@ -39,15 +39,14 @@ package final class StalledBody: BodySource {
     package func cancel() { state.withLock { $0 = true } }
 }
 
-/// A body that stops arriving and ignores the cancellation of its reader: only `cancel()` ends the
-/// wait.
+/// A body that stalls and ignores the cancellation of its reader; only `cancel()` ends the wait.
 package final class DeafBody: BodySource {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     package init() {}
 
     package func next() async throws -> ByteSlice? {
-        // In a separate task, which is not cancelled with the reader.
+        // In a separate task, which is not canceled with the reader.
         await Task { [end] in for await _ in end.stream {} }.value
         throw CancellationError()
     }

@@ -1,7 +1,7 @@
 package import NetproxyEventIO
 import NetproxySystem
 
-/// The event loop of all origins and clients in a test process; daemons have their own.
+/// The event loop of all origins and clients in a test process; daemons have their own loops.
 ///
 /// It is never stopped, so that its sockets can always be closed.
 package enum TestLoop {
@@ -12,6 +12,6 @@ package enum TestLoop {
         return loop
     }
 
-    /// The loop, running.
+    /// Returns the running loop.
     package static func shared() throws -> EventLoop { try started.get() }
 }

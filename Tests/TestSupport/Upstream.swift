@@ -1,9 +1,9 @@
 package import NetworkCore
 import Synchronization
 
-/// An origin that accepts some tokens, and keeps what it got.
+/// An origin that accepts some tokens and records its requests.
 package final class Upstream: HTTPTransport {
-    /// A request as it arrived.
+    /// A received request.
     package struct Arrived: Sendable {
         package let request: Request
         package let body: String
@@ -13,12 +13,13 @@ package final class Upstream: HTTPTransport {
     private let arrivals = Mutex<[Arrived]>([])
     private let answer: @Sendable (Arrived, Int) throws -> Response
 
-    /// Answers with `answer`, which gets the request and how many came before it.
+    /// Creates an origin; `answer` receives the request and the number of earlier requests.
     package init(_ answer: @escaping @Sendable (Arrived, Int) throws -> Response) {
         self.answer = answer
     }
 
-    /// Accepts what `accepted` says, and answers 401 to all else.
+    /// Returns an origin that accepts the tokens for which `accepted` is true, and responds with 401 to all
+    /// others.
     package static func accepting(
         challenge: String? = #"Bearer error="invalid_token""#,
         _ accepted: @escaping @Sendable (String?) -> Bool
@@ -65,7 +66,7 @@ extension Request {
 }
 
 extension RequestChain {
-    /// Reauthorization and authorization before an origin.
+    /// Returns an origin with reauthorization and authorization before it.
     package static func authorized(
         by authorizer: any Authorizing,
         _ upstream: any HTTPTransport,
@@ -83,7 +84,7 @@ extension RequestChain {
         return stack.chain(to: upstream)
     }
 
-    /// Sends a request and gives back what became of it.
+    /// Sends a request, and returns the response and the context.
     package func exchange(
         _ request: Request = .forTests()
     ) async throws -> (Response, RequestContext) {
@@ -93,7 +94,7 @@ extension RequestChain {
     }
 }
 
-/// The error of an operation, if it is a `NetworkError`.
+/// Returns the error of an operation, if it is a `NetworkError`.
 package func networkError(_ operation: () async throws -> some Sendable) async -> NetworkError? {
     do {
         _ = try await operation()

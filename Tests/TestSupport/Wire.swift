@@ -2,14 +2,14 @@ import NetproxyBytes
 import NetproxyEventIO
 import Synchronization
 
-/// One end of a TCP connection that a test controls: it sends and receives raw bytes.
+/// One end of a TCP connection that a test controls by sending and receiving raw bytes.
 ///
 /// Every wait ends after `patience`. Only the framing of messages is interpreted.
 package final class Wire: Sendable {
-    /// The longest wait, far beyond what is needed.
+    /// The maximum wait, far longer than necessary.
     package static let patience = Duration.seconds(30)
 
-    /// How a connection ended.
+    /// The way in which a connection ended.
     package enum End: Sendable {
         case closed
         case reset
@@ -40,7 +40,7 @@ package final class Wire: Sendable {
     /// The bytes received so far.
     package var receivedBytes: [UInt8] { arrived.bytes.withLock { $0 } }
 
-    /// The whole messages taken so far.
+    /// The complete messages taken so far.
     package var messages: [RawMessage] { parsed.withLock { $0 } }
 
     // MARK: - Sending
@@ -86,7 +86,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Sends the end of the stream, and continues to read.
+    /// Sends the end of the stream; reading is still possible.
     package func finishWriting() async throws {
         try await onLoop { $0.socket.shutdownWriting() }
     }
@@ -103,14 +103,14 @@ package final class Wire: Sendable {
 
     // MARK: - Receiving
 
-    /// Takes the next whole message; nil at the end of the stream.
+    /// Takes the next complete message; `nil` at the end of the stream.
     package func next(_ content: RawContent = .asFramed) async throws -> RawMessage? {
         let message = try await take { RawParser.message(in: $0, content) }
         if let message { parsed.withLock { $0.append(message) } }
         return message
     }
 
-    /// Takes the next whole message.
+    /// Takes the next complete message.
     ///
     /// - Throws: `WireError.ended` at the end of the stream.
     package func message(_ content: RawContent = .asFramed) async throws -> RawMessage {
@@ -144,7 +144,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Takes the bytes that are here, or come next; nil at the end of the stream.
+    /// Takes the available or the next bytes; `nil` at the end of the stream.
     package func bytes() async throws -> [UInt8]? {
         try await take { bytes in bytes.isEmpty ? nil : (bytes, bytes.count) }
     }
@@ -174,7 +174,7 @@ package final class Wire: Sendable {
     }
 }
 
-/// Why a story cannot continue.
+/// The reason why a story cannot continue.
 package enum WireError: Error {
     /// Nothing happened within `Wire.patience`.
     case timedOut

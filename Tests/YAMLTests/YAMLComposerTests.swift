@@ -1,14 +1,14 @@
 import NetproxyYAML
 import Testing
 
-/// YAML texts as values with their places.
+/// YAML texts as values with their positions.
 @Suite struct YAMLTexts {
     private func value(of text: String) throws -> YAMLNode? {
         var composer = YAMLComposer(Array(text.utf8), depthLimit: 4)
         return try composer.document()
     }
 
-    /// A value on one line: `line:column` and its content.
+    /// Returns a value on one line: `line:column` and its content.
     private func shown(_ node: YAMLNode) -> String {
         let content =
             switch node.content {
@@ -24,7 +24,7 @@ import Testing
         try value(of: text).map(shown)
     }
 
-    @Test func `every value has its place, and scalars stay text`() throws {
+    @Test func `every value has its position, and scalars stay text`() throws {
         #expect(
             try shown("a: off\nb:\n  - 1.20\n  - \"x\"\n")
                 == "1:1{1:1a=1:4off 2:1b=3:3[3:51.20 4:5'x']}"
@@ -35,12 +35,12 @@ import Testing
         #expect(try shown("é: { 😀: b }") == "1:1{1:1é=1:4{1:6😀=1:9b}}")
     }
 
-    @Test func `an alias is the value of its anchor, with its place`() throws {
+    @Test func `an alias has the value and the position of its anchor`() throws {
         #expect(try shown("a: &x [1]\nb: *x\n") == "1:1{1:1a=1:4[1:81] 2:1b=1:4[1:81]}")
     }
 
     @Test(arguments: ["", "# nothing\n", "\n\n"])
-    func `a text without a value has none`(text: String) throws {
+    func `a text without a value yields no document`(text: String) throws {
         #expect(try value(of: text) == nil)
     }
 
@@ -48,7 +48,7 @@ import Testing
         #expect(try shown("a:\n") == "1:1{1:1a=1:3}")
     }
 
-    @Test func `blocks and escapes are texts`() throws {
+    @Test func `blocks and escapes become strings`() throws {
         #expect(try shown("a: |\n  b\n  c\n") == "1:1{1:1a=1:4'b\nc\n'}")
         #expect(try shown(#"a: "x\0y\u00e9""#) == "1:1{1:1a=1:4'x\0yé'}")
     }
@@ -66,7 +66,7 @@ import Testing
         ("[[[[[1]]]]]", "nested deeper than 4 levels", 1, 5),
         ("- - - - - 1", "nested deeper than 4 levels", 1, 9),
     ])
-    func `an error has its place and its reason`(
+    func `an error has a position and a reason`(
         text: String,
         message: String,
         line: Int,
@@ -77,14 +77,14 @@ import Testing
         }
     }
 
-    @Test func `an endless row of brackets ends at the limit of levels`() {
+    @Test func `endless nesting is refused at the depth limit`() {
         let text = String(repeating: "[", count: 1_000_000)
         #expect(throws: YAMLFault("nested deeper than 4 levels", at: .init(line: 1, column: 5))) {
             try value(of: text)
         }
     }
 
-    @Test func `repeated keys are kept and listed, also before an error`() throws {
+    @Test func `repeated keys are kept and listed, even before an error`() throws {
         var composer = YAMLComposer(Array("a: 1\n'a': { b: 1, b: 2 }\nc: [".utf8), depthLimit: 4)
         #expect(throws: YAMLFault.self) { try composer.document() }
         let keys = composer.repeatedKeys.map { "\($0.key) \($0.mark.line) \($0.first.line)" }
@@ -92,7 +92,7 @@ import Testing
         #expect(try shown("a: 1\na: 2\n") == "1:1{1:1a=1:41 2:1a=2:42}")
     }
 
-    @Test func `a text cut off anywhere is a value or an error`() {
+    @Test func `a truncated text yields a value or an error`() {
         let text = "a: &x [1, 'b', \"\\u00e9\"]\n? [k]\n: |\n  long\nb: *x\n"
         for count in 0...text.utf8.count {
             var composer = YAMLComposer(Array(text.utf8.prefix(count)), depthLimit: 4)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import netproxy
 
-/// How the commands read their arguments.
+/// The parsing of the commands' arguments.
 @Suite struct CommandLineTests {
     private func parse<Command>(_ words: String..., as type: Command.Type) throws -> Command {
         try #require(try Netproxy.parseAsRoot(words) as? Command)
     }
 
-    /// The message and the exit code of a command line that is refused.
+    /// Returns the message and the exit code of a refused command line.
     private func refusal(_ words: [String]) throws -> (message: String, code: Int32) {
         do {
             _ = try Netproxy.parseAsRoot(words)
@@ -41,13 +41,13 @@ import Testing
             (["status", "all"], "Unexpected argument 'all'"),
         ] as [([String], String)]
     )
-    func `wrong usage is exit code 64, with the reason`(words: [String], reason: String) throws {
+    func `wrong usage exits with 64 and the reason`(words: [String], reason: String) throws {
         let refusal = try refusal(words)
         #expect(refusal.code == 64)
         #expect(refusal.message.contains(reason), "\(refusal.message)")
     }
 
-    @Test func `tail reads its options`() throws {
+    @Test func `tail parses its options`() throws {
         let tail = try parse(
             "tail",
             "orders",
@@ -65,7 +65,7 @@ import Testing
         #expect(tail.conditions == ["status>=400", "error"])
     }
 
-    @Test func `everything after -- is the program's`() throws {
+    @Test func `all arguments after -- belong to the program`() throws {
         let exec = try parse(
             "exec",
             "--channel",
@@ -82,7 +82,7 @@ import Testing
         #expect(exec.command == ["sh", "-c", "--config"])
     }
 
-    @Test func `a token is neither renewed nor shown unless asked for`() throws {
+    @Test func `a token is renewed or shown only on request`() throws {
         let token = try parse("token", "orders", as: TokenCommand.self)
         #expect(!token.refresh && !token.reveal)
         let both = try parse("token", "orders", "--refresh", "--reveal", as: TokenCommand.self)
@@ -103,7 +103,7 @@ import Testing
         Netproxy.configuration.subcommands.first { $0.configuration.commandName == name }
     }
 
-    @Test func `tail takes the words that other programs have`() throws {
+    @Test func `tail accepts the options of other programs`() throws {
         #expect(try parse("tail", "--follow", "--since", "7d", as: TailCommand.self).follow)
         let tail = try parse("tail", "--as", "curl-upstream", as: TailCommand.self)
         #expect(tail.rendering == .upstreamCurl)
@@ -125,7 +125,7 @@ import Testing
             (["---completion", "tail"], nil),
         ] as [([String], String?)]
     )
-    func `a slip is answered with what was meant`(words: [String], advice: String?) {
+    func `a mistyped argument is refused with a suggestion`(words: [String], advice: String?) {
         #expect(UsageAdvice.refusal(of: words) == advice)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 /// The exit codes of commands, with and without a running daemon.
 @Suite struct ExitStatusTests {
-    /// Runs a command with a configuration; returns its exit code.
+    /// Runs a command with a configuration, and returns its exit code.
     private func run(_ command: String..., configuration text: String) async throws -> Int32 {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-command-\(UInt64.random(in: 0 ... .max)).yaml").path()
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [["status"], ["why", "id"], ["reload"], ["exec", "--", "true"]])
-    func `without a daemon it is 69`(words: [String]) async throws {
+    func `a command without a daemon exits with 69`(words: [String]) async throws {
         let text = configuration(admin: "127.0.0.1:\(RefusingPort.any())")
         let path = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-command-\(UInt64.random(in: 0 ... .max)).yaml").path()
@@ -51,8 +51,8 @@ import Testing
         #expect(try await code(words) == 69)
     }
 
-    @Test func `without a readable configuration it is 78`() async throws {
-        // Not `run`, which takes over the signals of this process.
+    @Test func `a command without a readable configuration exits with 78`() async throws {
+        // Without `run`, which would handle the signals of this process.
         for command in ["check", "status", "reload", "tail"] {
             #expect(try await code([command, "--config", "/nowhere/netproxy.yaml"]) == 78)
         }
@@ -61,25 +61,29 @@ import Testing
         #expect(try await run("status", configuration: invalid) == 78)
     }
 
-    @Test func `a valid configuration is 0`() async throws {
+    @Test func `a command with a valid configuration exits with 0`() async throws {
         #expect(try await code(["version"]) == 0)
         #expect(try await run("check", configuration: configuration(admin: "off")) == 0)
     }
 
-    @Test func `a channel that does not exist is 64`() async throws {
+    @Test func `a command for an unknown channel exits with 64`() async throws {
         let text = configuration(admin: "off")
         #expect(try await run("token", "bills", configuration: text) == 64)
         #expect(try await run("login", "bills", configuration: text) == 64)
     }
 
-    @Test func `a log that is not there is 0, one that is not a file 1`() async throws {
+    @Test func `tail exits with 0 for a missing log and with 1 if the log is not a file`()
+        async throws
+    {
         let text = configuration(admin: "off")
         #expect(try await run("tail", configuration: text) == 0)
         let stdout = text.replacing("log: {", with: "log: { output: stdout,")
         #expect(try await run("tail", configuration: stdout) == 1)
     }
 
-    @Test func `a running daemon answers with 0, and refuses with 1 or 78`() async throws {
+    @Test func `a command for a running daemon exits with 0, or with 1 or 78 if it is refused`()
+        async throws
+    {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") {
             proxy async throws in
             let text = configuration(admin: "127.0.0.1:\(proxy.adminPort)")

@@ -5,13 +5,13 @@ import Testing
 
 @testable import netproxy
 
-/// What `netproxy init` writes.
+/// The configuration that `netproxy init` writes.
 @Suite struct InitTests {
     private func load(_ text: String) -> Result<ProxyConfiguration, ConfigurationErrors> {
         ConfigurationLoader.load(text: text, file: "n.yaml", environment: ["HOME": "/home/a"])
     }
 
-    @Test func `it is valid, short and explained`() throws {
+    @Test func `the initial configuration is valid, short and commented`() throws {
         let lines = InitCommand.text.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 25)
         #expect(lines.count { $0.contains("#") } > 5)
@@ -21,13 +21,13 @@ import Testing
     @Test(arguments: [
         "# admin:", "# auth: { bearer", "# auth: { header", "# auth: { basic", "# headers:",
     ])
-    func `each of its examples can be put in force`(example: String) throws {
+    func `each example of the initial configuration is valid`(example: String) throws {
         #expect(InitCommand.text.contains(example))
         let text = InitCommand.text.replacing(example, with: String(example.dropFirst(2)))
         #expect(try load(text).get().channels.count == 1)
     }
 
-    @Test func `its OAuth example can be put in force`() throws {
+    @Test func `the OAuth example of the initial configuration is valid`() throws {
         let lines = InitCommand.text.split(separator: "\n", omittingEmptySubsequences: false)
         let start = try #require(lines.firstIndex { $0.hasSuffix("# auth:") })
         let text = lines.enumerated().map { index, line in
@@ -42,7 +42,7 @@ import Testing
         #expect(settings.scopes == ["read"])
     }
 
-    @Test func `it never overwrites a file`() throws {
+    @Test func `init never overwrites a file`() throws {
         let place = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-init-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: place) }

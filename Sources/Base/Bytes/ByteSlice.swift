@@ -1,5 +1,7 @@
-// SAFETY of `@unchecked Sendable`: what a slice refers to is never written to.
-/// A range of a slab's bytes, which it keeps alive: content moves without being copied.
+// SAFETY of `@unchecked Sendable`: the bytes of a slice are never modified.
+/// A range of a slab's bytes.
+///
+/// It keeps the slab alive, so content moves without a copy.
 public struct ByteSlice: @unchecked Sendable {
     @usableFromInline let slab: Slab
     @usableFromInline let start: Int
@@ -36,12 +38,12 @@ public struct ByteSlice: @unchecked Sendable {
         self.init(slab: slab, start: 0, count: bytes.count)
     }
 
-    /// Has bytes written into a new slab.
+    /// Lets a closure write bytes into a new slab.
     ///
     /// - Parameters:
-    ///   - capacity: how many bytes there is room for.
-    ///   - write: writes to the address, at most as many bytes as it is told, and returns how many.
-    /// - Throws: what `write` throws.
+    ///   - capacity: the maximum number of bytes.
+    ///   - write: writes at most the given number of bytes to the address, and returns the number written.
+    /// - Throws: the error of `write`.
     package init<Failure>(
         upTo capacity: Int,
         _ write: (UnsafeMutablePointer<UInt8>, Int) throws(Failure) -> Int
@@ -60,7 +62,7 @@ public struct ByteSlice: @unchecked Sendable {
     /// Whether the slice has no bytes.
     @inlinable public var isEmpty: Bool { count == 0 }
 
-    /// The bytes, borrowed for as long as the slice lives.
+    /// The bytes, borrowed while the slice lives.
     @inlinable public var span: Span<UInt8> {
         @_lifetime(borrow self)
         get {
@@ -73,12 +75,12 @@ public struct ByteSlice: @unchecked Sendable {
         }
     }
 
-    /// The first `length` bytes (all of them, if there are fewer).
+    /// Returns the first `length` bytes, or all bytes if there are fewer.
     public func prefix(_ length: Int) -> ByteSlice {
         ByteSlice(slab: slab, start: start, count: min(max(length, 0), count))
     }
 
-    /// All but the first `length` bytes.
+    /// Returns all but the first `length` bytes.
     public func dropFirst(_ length: Int) -> ByteSlice {
         let dropped = min(max(length, 0), count)
         return ByteSlice(slab: slab, start: start + dropped, count: count - dropped)
@@ -95,7 +97,7 @@ public struct ByteSlice: @unchecked Sendable {
 }
 
 extension ByteSlice: Equatable {
-    /// Whether both hold the same bytes.
+    /// Whether both slices contain the same bytes.
     public static func == (left: ByteSlice, right: ByteSlice) -> Bool {
         guard left.count == right.count else { return false }
         let (first, second) = (left.span, right.span)

@@ -9,17 +9,17 @@ package struct CertificatePin: Sendable, Hashable {
         self.sha256 = sha256
     }
 
-    /// Reads `sha256/BASE64`; nil unless it is the canonical spelling of 32 bytes.
+    /// Parses `sha256/BASE64`; `nil` unless it is the canonical encoding of 32 bytes.
     package init?(text: String) {
         guard text.hasPrefix("sha256/") else { return nil }
         let base64 = String(text.dropFirst("sha256/".count))
-        // Decoders accept several texts for the same bytes.
+        // The decoder accepts several spellings of the same bytes.
         guard let digest = Data(base64Encoded: base64), digest.count == 32,
             digest.base64EncodedString() == base64
         else { return nil }
         sha256 = Array(digest)
     }
 
-    /// `sha256/BASE64`.
+    /// The pin as `sha256/BASE64`.
     package var text: String { "sha256/\(Data(sha256).base64EncodedString())" }
 }

@@ -1,30 +1,30 @@
 /// A date of the proleptic Gregorian calendar in UTC.
 ///
-/// Computed in eras of 400 years that begin on 1 March, so that a leap day ends a year (Howard
-/// Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// The computation uses eras of 400 years that begin on 1 March, so that a leap day is the last day of a year
+/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 package struct CivilDate: Sendable, Hashable {
     /// The names of the months in RFC 9110 §5.6.7 and most logs, January first.
     package static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// From 1 March of the year 0 to 1 January 1970.
+    /// The number of days from 1 March of the year 0 to 1 January 1970.
     private static let daysBefore1970 = 719_468
     private static let daysOfEra = 146_097
 
-    /// The year; four digits until 9999.
+    /// The year, with four digits until 9999.
     package let year: Int
-    /// 1 to 12.
+    /// The month, 1 to 12.
     package let month: Int
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     package let day: Int
 
-    /// Makes a date, without checking that it exists.
+    /// Creates a date without checking that it exists.
     package init(year: Int, month: Int, day: Int) {
         (self.year, self.month, self.day) = (year, month, day)
     }
 
-    /// Makes the date of a day counted from 1 January 1970, which is 0.
+    /// Creates a date from the number of days since 1 January 1970, which is day 0.
     package init(daysSince1970 days: Int) {
         let shifted = days + CivilDate.daysBefore1970
         let era = CivilDate.era(of: shifted, CivilDate.daysOfEra)
@@ -48,7 +48,7 @@ package struct CivilDate: Sendable, Hashable {
             + inYear - CivilDate.daysBefore1970
     }
 
-    /// Division that rounds down for negative numbers, too.
+    /// Divides, rounding toward negative infinity.
     private static func era(of number: Int, _ length: Int) -> Int {
         (number >= 0 ? number : number - (length - 1)) / length
     }

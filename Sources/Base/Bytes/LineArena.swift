@@ -1,22 +1,22 @@
-// SAFETY of `@unchecked Sendable`: shared memory is never written to.
-/// Field lines in one piece of memory: their bytes, and an index of where each line is.
+// SAFETY of `@unchecked Sendable`: shared memory is never modified.
+/// Field lines in one block of memory: the bytes and an index of the lines.
 ///
-/// A value with copy on write. Bytes and index share one allocation, since every message has an
-/// arena. Lines that many messages have in common can be attached without being copied.
+/// A value type with copy on write. Bytes and index share one allocation, because every message has an arena.
+/// Lines that many messages share can be attached without a copy.
 @safe public struct LineArena: @unchecked Sendable {
-    /// Where one line is.
+    /// The position of one line.
     public struct Line: Sendable {
-        /// Where the name starts.
+        /// The offset of the name.
         public var nameStart: UInt32
-        /// Where the value starts.
+        /// The offset of the value.
         public var valueStart: UInt32
-        /// How many bytes the value has.
+        /// The number of bytes in the value.
         public var valueCount: UInt32
-        /// How many bytes the name has.
+        /// The number of bytes in the name.
         public var nameCount: UInt16
-        /// What the owner knows about the name.
+        /// A number by which the owner classifies the name.
         public var tag: UInt8
-        /// How the line is spelled.
+        /// The spelling of the line.
         public var form: Form
 
         /// The range of the name.
@@ -24,7 +24,7 @@
         /// The range of the value.
         public var value: Range<Int> { Int(valueStart)..<Int(valueStart) + Int(valueCount) }
 
-        /// Makes an index entry.
+        /// Creates an index entry.
         @inline(__always)
         public init(name: Range<Int>, value: Range<Int>, tag: UInt8, form: Form) {
             nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
@@ -36,26 +36,25 @@
         }
     }
 
-    /// How a line is spelled in its bytes.
+    /// The spelling of a line in its bytes.
     public enum Form: UInt8, Sendable {
-        /// In any way the grammar allows.
+        /// Any spelling that the grammar allows.
         case loose
-        /// As `name: value CRLF`.
+        /// Exactly `name: value CRLF`.
         case verbatim
-        /// As `name: value CRLF` in bytes that many arenas share.
+        /// Exactly `name: value CRLF`, in bytes that many arenas share.
         case attached
     }
 
-    // SAFETY, for the whole type: only a block that is not shared is written to, and never beyond
-    // the capacities it was made with.
+    // SAFETY, for the whole type: only an unshared block is modified, and never beyond its capacities.
     private var block: Block?
-    /// The block of the attached lines; never written to.
+    /// The block of the attached lines; it is never modified.
     private var attached: Block?
 
-    /// Makes an empty arena without memory.
+    /// Creates an empty arena that has allocated no memory.
     public init() {}
 
-    /// Copies the bytes in which lines will be indexed, with room for more.
+    /// Copies the bytes of lines that will be indexed, and reserves space for more.
     public init(_ bytes: Span<UInt8>, spareBytes: Int, lines: Int) {
         let block = Block.make(lines: lines, bytes: bytes.count + spareBytes)
         unsafe bytes.withUnsafeBytes { unsafe block.append($0) }
@@ -65,7 +64,7 @@
     /// The number of lines.
     public var count: Int { block?.lineCount ?? 0 }
 
-    /// The bytes of all lines but attached ones, and whatever else came with them.
+    /// The bytes of all lines except attached ones, and any other bytes of the head.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         get {
@@ -75,7 +74,7 @@
         }
     }
 
-    /// The lines, in their order.
+    /// The lines in order.
     public var lines: Span<Line> {
         @_lifetime(borrow self)
         get {
@@ -101,7 +100,7 @@
         }
     }
 
-    /// Indexes a line whose bytes are in the arena.
+    /// Indexes a line whose bytes are already in the arena.
     @inline(__always)
     public mutating func append(_ line: Line) {
         makeRoom(lines: 1, bytes: 0)
@@ -126,7 +125,7 @@
         unsafe block.unsafelyUnwrapped.append(line)
     }
 
-    /// Adds all lines of another arena, with all of its bytes.
+    /// Adds all lines and all bytes of another arena.
     public mutating func append(_ other: LineArena) {
         guard let source = other.block else { return }
         guard !other.holdsLines(in: .attached) else { return copyLines(of: other) }
@@ -134,9 +133,9 @@
         unsafe block.unsafelyUnwrapped.append(contentsOf: source)
     }
 
-    /// Adds all lines of another arena, and shares its bytes instead of copying them.
+    /// Adds all lines of another arena and shares its bytes instead of copying them.
     ///
-    /// Only verbatim lines, of one arena at a time, can be shared; others are copied.
+    /// Only the verbatim lines of a single arena can be shared. Other lines are copied.
     public mutating func attach(_ other: LineArena) {
         guard let source = other.block else { return }
         guard !holdsLines(in: .attached), !other.holdsLines(in: .attached),
@@ -171,7 +170,7 @@
 
     /// Removes lines from the index.
     ///
-    /// - Parameter isRemoved: gets each line, and the bytes that its ranges refer to.
+    /// - Parameter isRemoved: receives each line and the bytes that its ranges refer to.
     public mutating func removeLines(where isRemoved: (Line, Span<UInt8>) -> Bool) {
         guard count > 0 else { return }
         makeRoom(lines: 0, bytes: 0)
@@ -202,7 +201,7 @@
         unsafe counts.pointee.lines = kept
     }
 
-    /// Makes sure that there is a block, unshared and with that much room.
+    /// Ensures that the block exists, is unshared and has the given free space.
     @inline(__always)
     private mutating func makeRoom(lines: Int, bytes: Int) {
         guard isKnownUniquelyReferenced(&block),
@@ -213,7 +212,7 @@
     @inline(never)
     private mutating func copy(lines: Int, bytes: Int) {
         let (oldLines, oldBytes) = (count, block?.byteCount ?? 0)
-        // With room for more: one added line is mostly followed by others.
+        // Reserve more space than necessary: after one added line, others usually follow.
         let next = Block.make(
             lines: max(oldLines + lines + 8, oldLines * 2),
             bytes: max(oldBytes + bytes + 384, oldBytes * 2)
@@ -227,9 +226,9 @@
     }
 }
 
-/// The memory of an arena: the counts, the index, the bytes, in one allocation.
-// SAFETY: `LineArena` writes to a block only while it is the only one to refer to it, and keeps it
-// alive while it uses the addresses.
+/// The memory of an arena: counts, index and bytes in one allocation.
+// SAFETY: `LineArena` modifies a block only while it holds the only reference, and keeps it alive while it
+// uses the addresses.
 @safe private final class Block: ManagedBuffer<Void, UInt64> {
     struct Counts {
         var lines: Int

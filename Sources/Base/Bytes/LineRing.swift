@@ -1,34 +1,36 @@
-/// The most recent lines, in a fixed amount of memory: a new line replaces the oldest ones.
+/// The most recent lines in a fixed amount of memory.
 ///
-/// Lines are numbered in order. Not `Sendable`: it belongs to one loop.
+/// A new line replaces the oldest ones.
+///
+/// Lines are numbered in order. Not `Sendable`: the ring belongs to one loop.
 @safe public final class LineRing {
     private struct Entry {
         var number = -1
         var start = 0
         var count = 0
-        /// How many bytes the ring had taken in all before the line.
+        /// The number of bytes written to the ring before this line.
         var position = 0
     }
 
-    /// The most lines that are kept.
+    /// The maximum number of lines.
     public let lineLimit: Int
-    /// The most bytes that the lines have together.
+    /// The maximum total size of the lines, in bytes.
     public let byteLimit: Int
     /// The number of the next line.
     public var nextNumber: Int { unsafe number }
 
     private let memory: UnsafeMutableRawPointer
-    // SAFETY: one loop, and no method calls out while it changes one of these.
+    // SAFETY: one loop uses the ring, and no method calls out while it modifies these variables.
     @exclusivity(unchecked) private var number = 0
     @exclusivity(unchecked) private var entries: [Entry]
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var position = 0
 
-    /// Makes an empty ring, and allocates its memory.
+    /// Creates an empty ring and allocates its memory.
     ///
     /// - Parameters:
-    ///   - lines: the most lines that are kept.
-    ///   - bytes: the most bytes that the lines have together.
+    ///   - lines: the maximum number of lines.
+    ///   - bytes: the maximum total size of the lines.
     public init(lines: Int, bytes: Int) {
         lineLimit = lines
         byteLimit = bytes
@@ -40,9 +42,9 @@
         unsafe memory.deallocate()
     }
 
-    /// Keeps a copy of a line, and returns its number.
+    /// Stores a copy of a line and returns its number.
     ///
-    /// A line that would take more than a quarter of the memory is kept empty: it would push out
+    /// A line that would occupy more than a quarter of the memory is stored empty, because it would displace
     /// too many others.
     @discardableResult
     public func append(_ line: Span<UInt8>) -> Int {
@@ -51,7 +53,7 @@
             unsafe position += byteLimit - start
             unsafe start = 0
         }
-        // SAFETY: `start + count` is within the memory, which the lines before made sure of.
+        // SAFETY: the code above ensures that `start + count` is within the memory.
         unsafe line.extracting(0..<count).withUnsafeBytes { source in
             guard count > 0, let base = source.baseAddress else { return }
             unsafe (memory + start).copyMemory(from: base, byteCount: count)
@@ -69,10 +71,10 @@
         return number
     }
 
-    /// The numbers of the lines that may still be kept; the bytes of the older ones may be gone.
+    /// The numbers of the lines that can still be in the ring; the bytes of older lines can be overwritten.
     public var numbers: Range<Int> { max(0, nextNumber - lineLimit)..<nextNumber }
 
-    /// Calls `body` with a line, or returns `nil` if it is no longer kept.
+    /// Calls `body` with a line; returns `nil` if the line is no longer in the ring.
     public func withLine<Result>(
         _ number: Int,
         _ body: (Span<UInt8>) -> Result
@@ -80,7 +82,7 @@
         guard numbers.contains(number) else { return nil }
         let entry = unsafe entries[number % lineLimit]
         guard entry.count > 0, unsafe entry.position + byteLimit >= position else { return nil }
-        // SAFETY: the memory lives as long as `self`, and is not written during the call.
+        // SAFETY: the memory lives as long as `self`, and is not modified during the call.
         return withExtendedLifetime(self) {
             let bytes = unsafe UnsafeRawBufferPointer(
                 start: memory + entry.start,

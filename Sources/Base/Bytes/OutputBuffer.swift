@@ -1,9 +1,9 @@
-/// A growing buffer for outgoing bytes, such as heads and log lines; it is used again and again.
+/// A growing, reusable buffer for outgoing bytes such as heads and log lines.
 ///
 /// Not `Sendable`: it belongs to one connection or one loop.
 @safe public final class OutputBuffer {
-    // SAFETY: no method calls out while it changes one of these, so that no access overlaps;
-    // checking that at run time would cost more than the copies themselves.
+    // SAFETY: no method calls out while it modifies these variables, so accesses do not overlap. A check at
+    // run time would cost more than the copies themselves.
     @usableFromInline @exclusivity(unchecked) var memory: UnsafeMutableRawPointer
     @usableFromInline @exclusivity(unchecked) var capacity: Int
     @usableFromInline @exclusivity(unchecked) var length = 0
@@ -18,23 +18,25 @@
         unsafe memory.deallocate()
     }
 
-    /// How many bytes it holds.
+    /// The number of bytes.
     @inlinable public var count: Int { unsafe length }
-    /// Whether it is empty.
+    /// Whether the buffer is empty.
     public var isEmpty: Bool { count == 0 }
 
-    /// The bytes so far.
+    /// The bytes written so far.
     public var span: Span<UInt8> {
         @_lifetime(borrow self)
         get {
-            // SAFETY: memory lives as long as `self`; `count` bytes of it are written.
+            // SAFETY: the memory lives as long as `self`, and its first `count` bytes are initialized.
             let pointer = unsafe UnsafePointer(memory.assumingMemoryBound(to: UInt8.self))
             let span = unsafe Span(_unsafeStart: pointer, count: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
-    /// Removes all bytes and keeps the memory, unless that grew beyond `limit` bytes.
+    /// Removes all bytes.
+    ///
+    /// The memory is kept unless it exceeds `limit` bytes.
     public func removeAll(keeping limit: Int = 64 * 1024) {
         unsafe length = 0
         guard unsafe capacity > limit else { return }
@@ -43,7 +45,7 @@
         unsafe memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
-    /// Removes all but the first `limit` bytes.
+    /// Removes all bytes after the first `limit`.
     public func truncate(to limit: Int) {
         unsafe length = unsafe min(length, max(limit, 0))
     }
@@ -53,7 +55,7 @@
     @inline(__always)
     public func append(_ byte: UInt8) {
         if unsafe length == capacity { grow(by: 1) }
-        // SAFETY: room was made on the line before.
+        // SAFETY: the line above ensures the space.
         unsafe memory.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
         unsafe length += 1
     }
@@ -74,13 +76,13 @@
     @inlinable
     @inline(__always)
     public func append(_ text: StaticString) {
-        // SAFETY: a static string's bytes live for ever.
+        // SAFETY: the bytes of a static string live forever.
         unsafe append(
             UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         )
     }
 
-    /// Appends a text as UTF-8; literals use the overload for `StaticString`.
+    /// Appends a string as UTF-8; literals use the overload for `StaticString`.
     @_disfavoredOverload
     public func append(_ text: String) {
         // A string's span costs a call into the standard library; its storage does not.
@@ -98,10 +100,10 @@
 
     /// Appends a number in decimal digits.
     ///
-    /// Not generic: across modules it would run unspecialised, at ten times the cost.
+    /// Not generic: across modules a generic function would run unspecialized, at ten times the cost.
     public func append(decimal value: UInt) {
         if unsafe capacity - length < 20 { grow(by: 20) }
-        // Ten to the twentieth is more than any number here.
+        // 10^20 exceeds every `UInt`.
         var digits = 1
         var bound: UInt = 10
         while digits < 20, value >= bound {
@@ -113,7 +115,7 @@
         unsafe length = position
         repeat {
             position -= 1
-            // SAFETY: at most 20 digits, for which room was made above.
+            // SAFETY: the number has at most 20 digits, and the space for them is reserved above.
             unsafe memory.storeBytes(
                 of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10),
                 toByteOffset: position,
@@ -123,7 +125,7 @@
         } while rest > 0
     }
 
-    /// Appends a number in lower-case hexadecimal digits, without leading zeros.
+    /// Appends a number in lowercase hexadecimal digits, without leading zeros.
     public func append(hexadecimal value: UInt64) {
         let digits = max(1, (64 - value.leadingZeroBitCount + 3) / 4)
         for digit in stride(from: digits - 1, through: 0, by: -1) {
@@ -132,11 +134,11 @@
         }
     }
 
-    /// Makes the ASCII letters of a range lower-case.
+    /// Converts the ASCII letters in a range to lowercase.
     package func lowercase(_ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "only bytes that it holds")
         let bytes = unsafe memory.assumingMemoryBound(to: UInt8.self)
-        // SAFETY: the range lies within the written bytes.
+        // SAFETY: the range lies within the initialized bytes.
         for index in range where unsafe bytes[index] &- 0x41 < 26 { unsafe bytes[index] |= 0x20 }
     }
 
@@ -148,7 +150,7 @@
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 0, let base = bytes.baseAddress else { return }
         if unsafe capacity - length < bytes.count { grow(by: bytes.count) }
-        // SAFETY: room was made on the line before, and the source is not this buffer.
+        // SAFETY: the line above ensures the space, and the source is not this buffer.
         unsafe (memory + length).copyMemory(from: base, byteCount: bytes.count)
         unsafe length += bytes.count
     }

@@ -1,21 +1,22 @@
-/// The bytes that were read from a connection and not yet consumed, contiguous.
+/// The contiguous bytes that were read from a connection and are not yet consumed.
 ///
-/// It has a slab only while it holds bytes or is about to; `release(to:)` gives it back.
+/// The buffer has a slab only while it contains bytes or a read is about to begin; `release(to:)` returns the
+/// slab.
 ///
 /// Not `Sendable`: it belongs to one connection.
 @safe public final class ReadBuffer {
-    // SAFETY: one task, and no method calls out while it changes one of these, so that no access
-    // overlaps.
+    // SAFETY: one task uses the buffer, and no method calls out while it modifies these variables, so
+    // accesses do not overlap.
     @exclusivity(unchecked) private var slab: Slab?
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var end = 0
 
-    /// Makes an empty buffer without memory.
+    /// Creates an empty buffer that has allocated no memory.
     public init() {}
 
-    /// How many unread bytes it holds.
+    /// The number of unread bytes.
     public var count: Int { unsafe end - start }
-    /// Whether there are no unread bytes.
+    /// Whether the buffer has no unread bytes.
     public var isEmpty: Bool { unsafe start == end }
 
     /// The unread bytes.
@@ -23,7 +24,7 @@
         @_lifetime(borrow self)
         get {
             guard let slab = unsafe slab else { return Span() }
-            // SAFETY: the slab is kept by `self`; start...end lies within its capacity.
+            // SAFETY: `self` keeps the slab alive, and `start...end` lies within its capacity.
             let pointer = unsafe UnsafePointer(
                 (slab.memory + start).assumingMemoryBound(to: UInt8.self)
             )
@@ -32,7 +33,7 @@
         }
     }
 
-    /// Lends the unread bytes to `body`.
+    /// Calls `body` with the unread bytes.
     @inline(__always)
     public func withSpan<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
@@ -40,14 +41,14 @@
         try body(span)
     }
 
-    /// Forgets the first `length` unread bytes.
+    /// Discards the first `length` unread bytes.
     public func consume(_ length: Int) {
         precondition(length >= 0 && length <= count, "only unread bytes can be consumed")
         unsafe start += length
         if unsafe start == end, unsafe slab != nil, isUnique { unsafe (start, end) = (0, 0) }
     }
 
-    /// Takes the first `length` unread bytes out as a slice that shares the slab.
+    /// Removes the first `length` unread bytes and returns them as a slice that shares the slab.
     public func take(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")
         guard let slab = unsafe slab else { return ByteSlice([]) }
@@ -56,14 +57,14 @@
         return slice
     }
 
-    /// A range of the unread bytes as a slice that shares the slab; they stay unread.
+    /// Returns a range of the unread bytes as a slice that shares the slab; the bytes stay unread.
     package func slice(_ range: Range<Int>) -> ByteSlice {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "only unread bytes")
         guard let slab = unsafe slab else { return ByteSlice([]) }
         return unsafe ByteSlice(slab: slab, start: start + range.lowerBound, count: range.count)
     }
 
-    /// Takes the first `length` unread bytes out as a copy.
+    /// Removes the first `length` unread bytes and returns a copy.
     public func copy(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")
         let copy = ByteSlice(span.extracting(first: length))
@@ -71,9 +72,9 @@
         return copy
     }
 
-    /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
+    /// Ensures space for at least `minimum` more bytes, without moving bytes that a slice shares.
     public func reserve(_ minimum: Int, from pool: SlabPool) {
-        // Checked before `current` refers to it as well.
+        // Evaluated before `current` adds a second reference.
         let isUnique = isUnique
         guard let current = unsafe slab else {
             unsafe slab = pool.take(atLeast: minimum)
@@ -85,7 +86,7 @@
         let kept = count
         let needed = kept + minimum
         if isUnique, current.size >= needed {
-            // SAFETY: both ranges lie within the slab, which is not shared; copyMemory may overlap.
+            // SAFETY: both ranges lie within the slab, which is unshared; `copyMemory` allows overlap.
             unsafe current.memory.copyMemory(from: current.memory + start, byteCount: kept)
         } else {
             let next = pool.take(atLeast: needed)
@@ -97,14 +98,14 @@
         unsafe (start, end) = (0, kept)
     }
 
-    /// Gives the slab back to the pool, if no unread byte is left in it.
+    /// Returns the slab to the pool if it contains no unread bytes.
     public func release(to pool: SlabPool) {
         guard isEmpty, let slab = unsafe slab.take() else { return }
         unsafe (start, end) = (0, 0)
         pool.give(slab)
     }
 
-    /// Appends bytes to the unread ones: for tests and for bytes that came another way.
+    /// Appends bytes to the unread ones, for tests and for bytes from another source.
     public func append(_ bytes: [UInt8], from pool: SlabPool) {
         reserve(bytes.count, from: pool)
         unsafe withFreeSpace { free in
@@ -113,14 +114,15 @@
         }
     }
 
-    /// Lets `body` fill the free space after the unread bytes; it returns how many it wrote.
+    /// Lets `body` write into the free space after the unread bytes; `body` returns the number of bytes
+    /// written.
     @discardableResult
     @inline(__always)
     package func withFreeSpace<Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
-        // SAFETY: the free space lies after every byte that a slice may share, and the slab stays:
-        // `body` has no other way to reach this buffer.
+        // SAFETY: the free space begins after every byte that a slice can share. The slab stays, because
+        // `body` cannot reach this buffer in another way.
         guard
             let free = unsafe slab.map({
                 unsafe UnsafeMutableRawBufferPointer(
@@ -137,7 +139,7 @@
 
     private var isUnique: Bool { unsafe isKnownUniquelyReferenced(&slab) }
 
-    /// Returns a new buffer with all unread bytes, and leaves this one empty.
+    /// Moves all unread bytes to a new buffer, which is returned; this buffer becomes empty.
     public func moved() -> ReadBuffer {
         let other = ReadBuffer()
         unsafe (other.slab, other.start, other.end) = unsafe (slab.take(), start, end)

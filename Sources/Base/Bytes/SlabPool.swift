@@ -1,32 +1,34 @@
-/// The spare slabs of one event loop: an idle connection gives its slab back and holds no memory.
+/// The spare slabs of one event loop.
+///
+/// An idle connection returns its slab and holds no memory.
 ///
 /// Not `Sendable`: it never leaves its loop.
 public final class SlabPool {
-    // SAFETY: one thread, and no method calls out while it changes the list.
+    // SAFETY: one thread uses the pool, and no method calls out while it modifies the list.
     @exclusivity(unchecked) private var spare: [Slab] = []
     @exclusivity(unchecked) private var largeSpare: [Slab] = []
     private let limit: Int
     private let largeLimit = 16
 
-    /// Makes an empty pool that keeps at most `limit` spare slabs (default 64, which is 1 MiB).
+    /// Creates an empty pool that keeps at most `limit` spare slabs (default 64, which is 1 MiB).
     public init(limit: Int = 64) {
         self.limit = limit
         unsafe spare.reserveCapacity(limit)
     }
 
-    /// Returns a slab of the standard capacity, spare or new.
+    /// Returns a slab of the standard capacity, either a spare or a new one.
     public func take() -> Slab {
         unsafe spare.popLast() ?? Slab.make()
     }
 
-    /// Returns a slab of at least that capacity, spare or new.
+    /// Returns a slab of at least the given capacity, either a spare or a new one.
     func take(atLeast capacity: Int) -> Slab {
         if capacity <= Slab.standardCapacity { return take() }
         guard capacity <= Slab.largeCapacity else { return Slab.make(capacity: capacity) }
         return unsafe largeSpare.popLast() ?? Slab.make(capacity: Slab.largeCapacity)
     }
 
-    /// Takes a slab back, unless a slice shares it, it has another size, or the pool is full.
+    /// Returns a slab to the pool, unless a slice shares it, it has another size, or the pool is full.
     func give(_ slab: consuming Slab) {
         switch slab.size {
         case Slab.standardCapacity:

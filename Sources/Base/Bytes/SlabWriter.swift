@@ -1,11 +1,11 @@
-/// Puts pieces together in one slab, which becomes a slice without another copy.
-// SAFETY: the slab is the writer's own until `finish()` hands it out, after which nothing is written to it.
+/// Collects pieces in one slab, which becomes a slice without another copy.
+// SAFETY: the writer owns the slab until `finish()` returns it; afterward the slab is not modified.
 @safe package struct SlabWriter: ~Copyable {
     private var slab: Slab
-    /// How many bytes there are.
+    /// The number of bytes written.
     package private(set) var count = 0
 
-    /// Makes room for as many bytes as will probably come; more make it grow.
+    /// Reserves space for the expected number of bytes; the slab grows if there are more.
     package init(expecting capacity: Int) {
         slab = Slab.make(capacity: max(capacity, Slab.standardCapacity))
     }
@@ -26,6 +26,6 @@
         count = needed
     }
 
-    /// All bytes as one slice.
+    /// Returns all bytes as one slice.
     package consuming func finish() -> ByteSlice { ByteSlice(slab: slab, start: 0, count: count) }
 }

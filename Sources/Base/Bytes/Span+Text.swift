@@ -8,7 +8,7 @@ extension Span<UInt8> {
         return unsafe part.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     }
 
-    /// An array with the same bytes.
+    /// A copy of the bytes.
     package var array: [UInt8] {
         // SAFETY: the span is borrowed for the copy.
         unsafe withUnsafeBufferPointer { unsafe Array($0) }
@@ -30,7 +30,7 @@ extension Span<UInt8> {
                     littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
                 )
                 let deletes = word ^ (ones &* 0x7F)
-                // The lowest flag of each term is exact; a borrow can only raise flags above it.
+                // The lowest flag of each term is exact; a borrow can only set flags above it.
                 let flags =
                     ((word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes)
                     & (ones &* 0x80)
@@ -58,7 +58,7 @@ extension Span<UInt8> {
                 let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
                 let deletes = word ^ (ones &* 0x7F)
                 let others = word ^ (ones &* UInt64(excluded))
-                // A borrow can only raise flags where there is one already.
+                // A borrow can only set flags above one that is already set.
                 let flags =
                     word | (word &- ones &* 0x21) & ~word | (deletes &- ones) & ~deletes
                     | (others &- ones) & ~others
@@ -74,8 +74,10 @@ extension Span<UInt8> {
         }
     }
 
-    /// Returns the index of the first byte from `start` on that a JSON string cannot hold as it is
-    /// (RFC 8259 §7), or that is DEL or not ASCII; the end if every byte can be copied.
+    /// Returns the index of the first byte at or after `start` that a JSON string must escape (RFC 8259 §7),
+    /// that is DEL, or that is not ASCII.
+    ///
+    /// If there is none, returns the end.
     ///
     /// Examines eight bytes at a time.
     package func firstUnquotable(from start: Int) -> Int {
@@ -92,7 +94,7 @@ extension Span<UInt8> {
                 let deletes = word ^ (ones &* 0x7F)
                 let quotes = word ^ (ones &* 0x22)
                 let slashes = word ^ (ones &* 0x5C)
-                // The lowest flag of each term is exact; a borrow can only raise flags above it.
+                // The lowest flag of each term is exact; a borrow can only set flags above it.
                 let flags =
                     (word | (word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes
                         | (quotes &- ones) & ~quotes | (slashes &- ones) & ~slashes)
@@ -102,7 +104,7 @@ extension Span<UInt8> {
             }
             while index < end {
                 let byte = unsafe bytes[index]
-                // One comparison for both ends of 0x20...0x7e.
+                // One comparison checks both ends of 0x20...0x7e.
                 if byte &- 0x20 >= 0x5f || byte == 0x22 || byte == 0x5c { break }
                 index &+= 1
             }
@@ -110,10 +112,10 @@ extension Span<UInt8> {
         }
     }
 
-    /// Returns the first index of a byte, from `start` on.
+    /// Returns the first index of a byte at or after `start`.
     package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         precondition(start >= 0 && start <= count, "start within the span")
-        // SAFETY: the span is borrowed for the scan, which ends within it.
+        // SAFETY: the span is borrowed for the scan, which stays within it.
         return unsafe withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, start < bytes.count,
                 let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
@@ -122,10 +124,10 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether both hold the same bytes.
+    /// Whether both spans contain the same bytes.
     package func isSame(as other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        // SAFETY: both spans are borrowed, and have the same length.
+        // SAFETY: both spans are borrowed and have the same length.
         return unsafe withUnsafeBytes { bytes in
             unsafe other.withUnsafeBytes { other in
                 guard let left = bytes.baseAddress, let right = other.baseAddress else {
@@ -136,27 +138,27 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether a range equals a lower-case text of letters, digits and hyphens, ignoring case.
+    /// Whether a range equals a lowercase text of letters, digits and hyphens, ignoring case.
     ///
-    /// The range must not have control bytes other than HTAB.
+    /// The range must not contain control bytes other than HTAB.
     @inline(__always)
     package func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
-        // SAFETY: both are borrowed, and have that many bytes.
+        // SAFETY: both are borrowed, and have at least that many bytes.
         return unsafe withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return true }
             return unsafe isSameFolded(start + range.lowerBound, text.utf8Start, range.count)
         }
     }
 
-    /// Whether the bytes equal a lower-case name of letters, digits and hyphens, ignoring case.
+    /// Whether the bytes equal a lowercase name of letters, digits and hyphens, ignoring case.
     ///
-    /// They must not have control bytes other than HTAB.
+    /// The bytes must not contain control bytes other than HTAB.
     @inline(__always)
     package func isToken(named name: Span<UInt8>) -> Bool {
         guard count == name.count else { return false }
-        // SAFETY: both spans are borrowed, and have the same length.
+        // SAFETY: both spans are borrowed and have the same length.
         return unsafe withUnsafeBytes { bytes in
             unsafe name.withUnsafeBytes { name in
                 guard let left = bytes.baseAddress, let right = name.baseAddress else {
@@ -168,16 +170,18 @@ extension Span<UInt8> {
     }
 }
 
-/// Whether bytes equal a name once bit 5 of each is set: that turns an upper-case letter into its
-/// lower-case one, and of the other bytes only 0x10...0x19 and CR into digits and a hyphen.
+/// Whether bytes equal a name after bit 5 of each byte is set.
 ///
-/// Compares eight or four bytes at a time; the last comparison overlaps the one before.
+/// Setting it converts an uppercase letter to lowercase. Of the other bytes, it turns only 0x10...0x19 into
+/// digits and CR into a hyphen.
+///
+/// Compares eight or four bytes at a time; the last comparison overlaps the previous one.
 private func isSameFolded(
     _ bytes: UnsafeRawPointer,
     _ name: UnsafeRawPointer,
     _ count: Int
 ) -> Bool {
-    // SAFETY: the callers hold `count` bytes at both places; every load ends within them.
+    // SAFETY: the callers guarantee `count` bytes at both addresses; every load ends within them.
     func isSame<Word: FixedWidthInteger>(_ type: Word.Type, _ index: Int) -> Bool {
         let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: Word.self)
         let other = unsafe name.loadUnaligned(fromByteOffset: index, as: Word.self)
@@ -197,20 +201,19 @@ private func isSameFolded(
 }
 
 extension String {
-    /// Makes a text of bytes that should be ASCII; invalid UTF-8 is replaced, never trusted.
+    /// Creates a string from bytes that should be ASCII; invalid UTF-8 is replaced, never trusted.
     package init(ascii bytes: Span<UInt8>) {
-        // SAFETY: as many bytes are copied as there is room for, and the standard library validates
-        // them.
+        // SAFETY: the capacity equals the number of copied bytes, and the standard library validates them.
         self = unsafe String(unsafeUninitializedCapacity: bytes.count) { text in
             unsafe bytes.withUnsafeBufferPointer { unsafe text.initialize(fromContentsOf: $0) }
         }
     }
 
-    /// Whether a byte that is wanted may stand behind the first `mark`: certain for a native string.
+    /// Whether a byte after the first `mark` can satisfy `isWanted`; exact for a native string.
     @inline(__always)
     package func hasByte(after mark: UInt8, where isWanted: (UInt8) -> Bool) -> Bool {
-        // SAFETY: the storage is borrowed for the search. A string's span would cost a call into the
-        // standard library.
+        // SAFETY: the storage is borrowed for the search. A string's span would cost a call into the standard
+        // library.
         let found = unsafe utf8.withContiguousStorageIfAvailable { text -> Bool in
             guard let start = text.baseAddress,
                 let place = unsafe memchr(start, Int32(mark), text.count)
@@ -241,25 +244,25 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// Whether the bytes are a text, in the same case.
+    /// Whether the bytes equal a text, including case.
     package func isExactly(_ text: StaticString) -> Bool {
         count == text.utf8CodeUnitCount && begins(with: text, first: count)
     }
 
-    /// Whether the first bytes are the first ones of a text.
+    /// Whether the first `count` bytes equal the first bytes of a text.
     package func begins(with text: StaticString, first count: Int) -> Bool {
         guard count <= self.count, count <= text.utf8CodeUnitCount else { return false }
-        // SAFETY: a static string's bytes live for ever, and the index is within them.
+        // SAFETY: the bytes of a static string live forever, and the index is within them.
         for index in 0..<count where unsafe self[index] != text.utf8Start[index] { return false }
         return true
     }
 }
 
 extension Span<UInt8> {
-    /// The bytes of a text, which lives for ever.
+    /// Creates a span of the bytes of a literal, which live forever.
     @_lifetime(immortal)
     package init(of text: StaticString) {
-        // SAFETY: a static string's bytes live for ever.
+        // SAFETY: the bytes of a static string live forever.
         let bytes = unsafe Span<UInt8>(
             _unsafeStart: text.utf8Start,
             count: text.utf8CodeUnitCount
@@ -269,8 +272,8 @@ extension Span<UInt8> {
 
     /// Returns a hash of the length, the first bytes and the last ones, combined with another hash.
     ///
-    /// It has no key: a peer can choose bytes that have the hash of others. Equal hashes select a candidate, and
-    /// the bytes decide.
+    /// The hash has no key, so a peer can produce collisions. An equal hash only selects a candidate; the
+    /// bytes decide.
     package func hash(from seed: UInt64) -> UInt64 {
         var hash = (seed ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
         unsafe withUnsafeBytes { bytes in
@@ -283,7 +286,7 @@ extension Span<UInt8> {
                 for index in 0..<count { mix(UInt64(unsafe bytes[index])) }
                 return
             }
-            // SAFETY: eight bytes are there from each of these places.
+            // SAFETY: each offset is followed by at least eight bytes.
             mix(unsafe bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
             mix(unsafe bytes.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self))
             guard count >= 16 else { return }

@@ -2,8 +2,8 @@ import CNetproxyOpenSSL
 
 /// AES-256-GCM (NIST SP 800-38D) with a nonce of 12 bytes and a tag of 16.
 ///
-/// A sealed box is the nonce, the ciphertext and the tag, one after the other.
-// SAFETY: a cipher context lives within one call, and every array is lent with its own length.
+/// A sealed box consists of the nonce, the ciphertext and the tag, in this order.
+// SAFETY: a cipher context lives within one call, and every array is passed with its own length.
 package enum AESGCM {
     /// The length of a key, in bytes.
     package static let keyLength = 32
@@ -14,9 +14,9 @@ package enum AESGCM {
     /// Encrypts bytes under a new random nonce.
     ///
     /// - Parameters:
-    ///   - bytes: what to encrypt.
+    ///   - bytes: the plaintext.
     ///   - key: 32 bytes.
-    ///   - associated: what is authenticated but not in the box.
+    ///   - associated: data that is authenticated but not part of the box.
     /// - Returns: the box.
     package static func seal(
         _ bytes: [UInt8],
@@ -30,7 +30,7 @@ package enum AESGCM {
         return seal(bytes, key: key, nonce: nonce, authenticating: associated)
     }
 
-    /// Encrypts bytes under a nonce that this key has never been used with.
+    /// Encrypts bytes under a nonce that has never been used with this key.
     package static func seal(
         _ bytes: [UInt8],
         key: [UInt8],
@@ -60,7 +60,7 @@ package enum AESGCM {
 
     /// Decrypts a box.
     ///
-    /// - Returns: what was encrypted; `nil` if key, box or associated data is not what it was then.
+    /// - Returns: the plaintext; `nil` if the key, the box or the associated data is wrong.
     package static func open(
         _ box: [UInt8],
         key: [UInt8],

@@ -1,12 +1,12 @@
 import CNetproxyOpenSSL
 
-/// Signatures of P-256 as OpenSSL has them, in DER (RFC 3279 §2.2.3), and as two numbers of 32 bytes
-/// (RFC 7518 §3.4).
+/// Converts P-256 signatures between the DER of OpenSSL (RFC 3279 §2.2.3) and two numbers of 32 bytes (RFC
+/// 7518 §3.4).
 enum ECDSASignature {
     private static let numberLength = 32
 
     static func numbers(of der: [UInt8]) -> [UInt8]? {
-        // SAFETY: the array is lent for the call, which moves only its own pointer into it.
+        // SAFETY: the array is used only during the call, which moves only its own pointer into it.
         let decoded = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var start = bytes.baseAddress
             return unsafe d2i_ECDSA_SIG(nil, &start, bytes.count)
@@ -25,7 +25,7 @@ enum ECDSASignature {
         }
         defer { unsafe ECDSA_SIG_free(signature) }
         let (r, s) = (Array(numbers.prefix(numberLength)), Array(numbers.suffix(numberLength)))
-        // SAFETY: the signature owns the numbers from here on.
+        // SAFETY: from here on, the signature owns the numbers.
         guard
             unsafe ECDSA_SIG_set0(
                 signature,

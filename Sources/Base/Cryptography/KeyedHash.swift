@@ -1,13 +1,13 @@
 import CNetproxyOpenSSL
 
-/// A hash function (FIPS 180-4) that an API chose for its HMAC (RFC 2104).
+/// A hash function (FIPS 180-4) for HMAC (RFC 2104).
 package enum KeyedHash: String, Sendable, Hashable, CaseIterable {
-    /// Too weak for signatures of documents, but not for HMAC.
+    /// Too weak for document signatures, but not for HMAC.
     case sha1
     case sha256
     case sha512
 
-    /// The length of a code, in bytes.
+    /// The length of the code, in bytes.
     private var length: Int {
         switch self {
         case .sha1: 20
@@ -16,13 +16,13 @@ package enum KeyedHash: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Returns the HMAC of bytes.
+    /// Returns the HMAC of the bytes.
     package func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         let function =
             unsafe self == .sha1 ? EVP_sha1() : self == .sha256 ? EVP_sha256() : EVP_sha512()
         var code = [UInt8](repeating: 0, count: length)
-        // SAFETY: the arrays are lent for the call, with their own lengths; the code is as long as the
-        // function's.
+        // SAFETY: the arrays are passed with their own lengths and used only during the call; `code` has the
+        // length of the function's output.
         let result = unsafe HMAC(
             function,
             key,

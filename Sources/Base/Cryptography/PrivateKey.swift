@@ -1,23 +1,22 @@
 import CNetproxyOpenSSL
 
-/// A private key that signs: RSA of 2048 bits or more, ECDSA with P-256, or Ed25519.
-// SAFETY: an EVP_PKEY counts its references and is not changed after `init`; OpenSSL signs with the
-// same key on several threads at a time.
+/// A private signing key: RSA of 2048 bits or more, ECDSA with P-256, or Ed25519.
+// SAFETY: an EVP_PKEY is reference-counted and not modified after `init`; OpenSSL can sign with the same key
+// on several threads at a time.
 @safe package final class PrivateKey: @unchecked Sendable {
     private let key: OpaquePointer
     package let kind: KeyKind
 
     /// Parses a key in PEM without a passphrase: PKCS#8, PKCS#1 or SEC1.
     ///
-    /// Returns `nil` if it is not one, not of one of the kinds, too short, or if its halves do not go
-    /// together.
+    /// Returns `nil` if the text is not a key, the kind is not supported, the key is too short, or its halves
+    /// do not match.
     package convenience init?(pem: String) {
         defer { ERR_clear_error() }
         let bytes = Array(pem.utf8)
-        // Without one, OpenSSL would ask the terminal.
+        // Without a passphrase argument, OpenSSL would prompt on the terminal.
         var passphrase: [CChar] = [0]
-        // SAFETY: the buffer reads from the array, which outlives it within the call, as does the
-        // passphrase.
+        // SAFETY: the buffer reads from the array; the array and the passphrase outlive the call.
         let found = unsafe bytes.withUnsafeBytes { bytes -> OpaquePointer? in
             guard let buffer = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else {
                 return nil
@@ -29,7 +28,7 @@ import CNetproxyOpenSSL
         unsafe self.init(owning: found)
     }
 
-    /// Creates the Ed25519 key of a seed of 32 bytes (RFC 8032 §5.1.5).
+    /// Creates an Ed25519 key from a seed of 32 bytes (RFC 8032 §5.1.5).
     package convenience init?(ed25519Seed seed: [UInt8]) {
         defer { ERR_clear_error() }
         guard
@@ -69,10 +68,12 @@ import CNetproxyOpenSSL
         }
     }
 
-    /// Signs bytes: the signature is in the format of JSON Web Signatures (RFC 7518 §3, RFC 8037 §3.1),
-    /// for P-256 two numbers of 32 bytes.
+    /// Signs bytes.
     ///
-    /// Returns `nil` if OpenSSL refuses, which is not expected of a key that could be parsed.
+    /// The signature has the format of JSON Web Signatures (RFC 7518 §3, RFC 8037 §3.1), which for P-256 is
+    /// two numbers of 32 bytes.
+    ///
+    /// Returns `nil` if OpenSSL refuses, which is not expected for a key that was parsed.
     package func signature(of bytes: [UInt8]) -> [UInt8]? {
         defer { ERR_clear_error() }
         guard let context = unsafe EVP_MD_CTX_new() else { fatalError("out of memory") }

@@ -1,6 +1,6 @@
 import CNetproxyOpenSSL
 
-/// The kind of a key, and so how it signs.
+/// The kind of a key, which determines its signature algorithm.
 package enum KeyKind: Sendable {
     /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017 §8.2).
     case rsa
@@ -11,7 +11,7 @@ package enum KeyKind: Sendable {
 }
 
 /// The public half of a key.
-// SAFETY: an EVP_PKEY counts its references and is not changed after `init`.
+// SAFETY: an EVP_PKEY is reference-counted and not modified after `init`.
 @safe package final class PublicKey: @unchecked Sendable {
     private let key: OpaquePointer
     private let kind: KeyKind
@@ -21,7 +21,7 @@ package enum KeyKind: Sendable {
         self.kind = kind
     }
 
-    /// Creates the P-256 key of a point, two coordinates of 32 bytes; `nil` if it is not on the curve.
+    /// Creates a P-256 key from a point, two coordinates of 32 bytes; `nil` if the point is not on the curve.
     package convenience init?(p256 point: [UInt8]) {
         defer { ERR_clear_error() }
         guard point.count == 64 else { return nil }
@@ -31,7 +31,7 @@ package enum KeyKind: Sendable {
             0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00, 0x04,
         ]
         let encoded = head + point
-        // SAFETY: the array is lent for the call, which moves only its own pointer into it.
+        // SAFETY: the array is used only during the call, which moves only its own pointer into it.
         let key = unsafe encoded.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var start = bytes.baseAddress
             return unsafe d2i_PUBKEY(nil, &start, bytes.count)
@@ -59,7 +59,7 @@ package enum KeyKind: Sendable {
     /// The public exponent of an RSA key, big-endian without leading zeros; empty for other kinds.
     package var exponent: [UInt8] { number(OSSL_PKEY_PARAM_RSA_E) }
 
-    /// The coordinates of a P-256 key's point, 32 bytes each, one after the other; empty for other kinds.
+    /// The coordinates of a P-256 key's point, concatenated, 32 bytes each; empty for other kinds.
     package var point: [UInt8] {
         guard kind == .p256 else { return [] }
         return [OSSL_PKEY_PARAM_EC_PUB_X, OSSL_PKEY_PARAM_EC_PUB_Y].flatMap { name in
@@ -77,7 +77,7 @@ package enum KeyKind: Sendable {
         return isRead ? bytes : []
     }
 
-    /// Whether the private half made a signature, in the format of JSON Web Signatures.
+    /// Whether the private half produced the signature, which has the format of JSON Web Signatures.
     package func isSignature(_ signature: [UInt8], of bytes: [UInt8]) -> Bool {
         defer { ERR_clear_error() }
         guard let context = unsafe EVP_MD_CTX_new() else { fatalError("out of memory") }
@@ -90,7 +90,7 @@ package enum KeyKind: Sendable {
             && EVP_DigestVerify(context, encoded, encoded.count, bytes, bytes.count) == 1
     }
 
-    /// One of the numbers that the key consists of; empty if it has none of this name.
+    /// Returns one of the numbers of the key; empty if the key has no number with this name.
     private func number(_ name: String) -> [UInt8] {
         defer { ERR_clear_error() }
         var number: OpaquePointer?

@@ -2,12 +2,13 @@ import CNetproxyBrotli
 import CNetproxyZlib
 import CNetproxyZstd
 
-/// What a library makes of one content.
+/// A decoder of one content, implemented by a library.
 protocol DecompressionEngine: AnyObject {
-    /// Whether all that was begun is complete.
+    /// Whether everything that began is complete.
     var isComplete: Bool { get }
 
-    /// Takes some of the input and gives some output; what follows the content is taken and dropped.
+    /// Consumes part of the input and produces part of the output. Bytes after the content are consumed and
+    /// dropped.
     func step(
         _ input: UnsafePointer<UInt8>,
         _ count: Int,
@@ -16,14 +17,14 @@ protocol DecompressionEngine: AnyObject {
     ) throws(EngineFault) -> (taken: Int, given: Int)
 }
 
-/// What a library says of content that it cannot read.
+/// An error of the library for content that it cannot read.
 struct EngineFault: Error {
     let reason: String
 }
 
-/// gzip and deflate by zlib.
-// SAFETY: the stream is allocated in `init`, freed once in `deinit` and not handed out; zlib keeps its
-// address, and uses the pointers of a step only during it.
+/// Decodes gzip and deflate with zlib.
+// SAFETY: the stream is allocated in `init`, freed once in `deinit` and not exposed. zlib keeps its address,
+// and uses the pointers of a step only during that step.
 @safe final class ZlibEngine: DecompressionEngine {
     enum Format {
         case gzip
@@ -32,7 +33,7 @@ struct EngineFault: Error {
 
     private let stream: UnsafeMutablePointer<z_stream>
     private let format: Format
-    /// The first bytes of `deflate`, until they tell whether it has the header of RFC 1950.
+    /// The first bytes of `deflate`, until they show whether the content has the header of RFC 1950.
     private var head: [UInt8] = []
     private var hasBegun = false
     private(set) var isComplete = false
@@ -56,7 +57,7 @@ struct EngineFault: Error {
     ) throws(EngineFault) -> (taken: Int, given: Int) {
         if isComplete {
             guard count > 0 else { return (0, 0) }
-            // Another member, or anything else, which no reader looks at.
+            // Another member follows, or other bytes, which readers ignore.
             guard format == .gzip, unsafe input[0] == 0x1F else { return (count, 0) }
             unsafe inflateReset(stream)
             isComplete = false
@@ -69,7 +70,7 @@ struct EngineFault: Error {
             guard count > 0 else { return (0, 0) }
             head.append(unsafe input[0])
             guard head.count == 2 else { return (1, 0) }
-            // RFC 1950 §2.2: the method is 8, and both bytes are a multiple of 31.
+            // RFC 1950 §2.2: the method is 8, and the two bytes as a number are a multiple of 31.
             let isWrapped = head[0] & 15 == 8 && (Int(head[0]) << 8 | Int(head[1])) % 31 == 0
             try begin(windowBits: isWrapped ? 15 : -15)
             let head = head
@@ -115,9 +116,9 @@ struct EngineFault: Error {
     }
 }
 
-/// br by brotli.
-// SAFETY: the state is the library's, freed once in `deinit` and not handed out; the pointers of a step
-// are used only during it.
+/// Decodes br with brotli.
+// SAFETY: the library owns the state, which is freed once in `deinit` and not exposed. The pointers of a step
+// are used only during that step.
 @safe final class BrotliEngine: DecompressionEngine {
     private let state: OpaquePointer
     private(set) var isComplete = false
@@ -161,14 +162,14 @@ struct EngineFault: Error {
     }
 }
 
-/// zstd by libzstd.
+/// Decodes zstd with libzstd.
 // SAFETY: as in `BrotliEngine`.
 @safe final class ZstdEngine: DecompressionEngine {
-    /// RFC 9659: 8 MiB.
+    /// 2^23 bytes, which is 8 MiB (RFC 9659).
     private static let largestWindow: Int32 = 23
 
     private let state: OpaquePointer
-    /// What the library said last: 0 at the end of a frame.
+    /// The last return value of the library: 0 at the end of a frame.
     private var hint = 0
     var isComplete: Bool { hint == 0 }
 

@@ -1,12 +1,12 @@
 package import NetproxyBytes
 
-/// Decodes content of one coding as it arrives, with flat memory (RFC 9110 §8.4.1).
+/// Decodes content of one coding as it arrives, in constant memory (RFC 9110 §8.4.1).
 package struct Decompressor: ~Copyable {
-    /// A coding that is known.
+    /// A supported content coding.
     package enum Coding: String, CaseIterable {
-        /// RFC 1952; several members are one content.
+        /// RFC 1952; several members form one content.
         case gzip
-        /// RFC 1950, or RFC 1951 alone, which many servers send in its place.
+        /// RFC 1950, or bare RFC 1951, which many servers send instead.
         case deflate
         /// RFC 7932.
         case br
@@ -14,25 +14,27 @@ package struct Decompressor: ~Copyable {
         case zstd
     }
 
-    /// Why content cannot be decoded, as a clause.
+    /// A decoding failure.
     package struct Fault: Error {
         package let reason: String
     }
 
-    /// How much is decoded before its growth is watched, in bytes.
+    /// The size of decoded content from which the growth limit applies, in bytes.
     package static let watchedFrom = 16 * 1024 * 1024
-    /// How many bytes one byte may become on average; zeros in gzip become a thousand.
+    /// The maximum average growth per byte; zeros in gzip grow by a factor of one thousand.
     package static let greatestGrowth = 200
-    /// The most that a step gives, in bytes.
+    /// The maximum size of one piece, in bytes.
     private static let largestPiece = Slab.largeCapacity
 
     private let coding: Coding
     private let engine: any DecompressionEngine
     private var (taken, given) = (0, 0)
-    /// Whether the last step filled its piece: there may be more without more input.
+    /// Whether the last step filled its piece.
+    ///
+    /// More output can follow without more input.
     private var isFull = false
 
-    /// Begins a content.
+    /// Creates a decoder for one content.
     package init(_ coding: Coding) {
         self.coding = coding
         engine =
@@ -44,10 +46,11 @@ package struct Decompressor: ~Copyable {
             }
     }
 
-    /// The next piece, never empty, from input that is taken from `input`; `nil` if it takes more input.
+    /// Returns the next piece, never empty, and removes consumed bytes from `input`; `nil` if more input is
+    /// needed.
     package mutating func next(from input: inout ByteSlice) throws(Fault) -> ByteSlice? {
         while !input.isEmpty || isFull {
-            // What is small stays small in memory: a piece is kept as long as its reader likes.
+            // Small input gets a small piece, because a reader can keep the piece for any time.
             let capacity = min(max(4 * input.count, 1024), Self.largestPiece)
             var count = 0
             let piece = try unsafe ByteSlice(upTo: capacity) { (output, capacity) throws(Fault) in
@@ -74,7 +77,7 @@ package struct Decompressor: ~Copyable {
                 )
             }
             if !piece.isEmpty { return piece }
-            // No progress: what is left waits for more.
+            // Without progress, the remaining input waits for more.
             if count == 0 { return nil }
         }
         return nil

@@ -1,4 +1,4 @@
-/// A stored property by which the instances of a class are counted; see `LiveObjects`.
+/// A stored property that counts the live instances of its class; see `LiveObjects`.
 ///
 /// It costs nothing in a release build.
 package struct LiveObject: ~Copyable {
@@ -6,7 +6,7 @@ package struct LiveObject: ~Copyable {
         private let type: String
         private let census: LiveObjects?
 
-        /// Counts an object of a type until the property is destroyed with it.
+        /// Counts an object of the type until the property is destroyed with it.
         package init(_ type: Any.Type) {
             census = LiveObjects.ofThread
             self.type = census == nil ? "" : "\(type)"

@@ -1,18 +1,18 @@
 import Glibc
 import Synchronization
 
-/// Counts the objects that a thread has made and that are still alive: tests look for leaks with it.
+/// Counts the live objects that a thread has created, so that tests can detect leaks.
 ///
-/// Other tests run in the same process. So each census counts the objects of some threads only.
+/// Other tests run in the same process, so each census covers selected threads only.
 package final class LiveObjects: Sendable {
     private static let observers = Mutex<[UInt: LiveObjects]>([:])
 
     private let counts = Mutex<[String: Int]>([:])
 
-    /// Makes a census that counts nothing yet.
+    /// Creates a census that does not observe any thread.
     package init() {}
 
-    /// Whether this build counts objects: a release build does not.
+    /// Whether this build counts objects; a release build does not.
     package static var areCounted: Bool {
         #if DEBUG
             true
@@ -26,12 +26,12 @@ package final class LiveObjects: Sendable {
         observers.withLock { $0[UInt(pthread_self())] }
     }
 
-    /// Counts the objects that the calling thread makes from now on.
+    /// Counts the objects that the calling thread creates from now on.
     package func observeThread() {
         LiveObjects.observers.withLock { $0[UInt(pthread_self())] = self }
     }
 
-    /// Counts no objects that are made from now on.
+    /// Stops counting new objects.
     package func stop() {
         LiveObjects.observers.withLock { observers in
             observers = observers.filter { $0.value !== self }
@@ -42,12 +42,12 @@ package final class LiveObjects: Sendable {
         counts.withLock { $0[type, default: 0] += number }
     }
 
-    /// The numbers of live objects by type, without zeros.
+    /// The number of live objects by type, without zeros.
     package var present: [String: Int] {
         counts.withLock { counts in counts.filter { $0.value != 0 } }
     }
 
-    /// The types of which there has been an object.
+    /// The types that have had at least one object.
     package var known: Set<String> {
         counts.withLock { Set($0.keys) }
     }

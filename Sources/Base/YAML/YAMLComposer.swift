@@ -1,8 +1,8 @@
-/// Makes one value of the events of a YAML text.
+/// Builds a value from the events of a YAML text.
 ///
-/// Every entry of a mapping is kept, those with the same key too.
+/// A mapping keeps all entries, including those with the same key.
 package struct YAMLComposer: ~Copyable {
-    /// A key that its mapping has already.
+    /// A key that already exists in its mapping.
     package struct RepeatedKey: Sendable {
         package let key: String
         package let mark: YAMLMark
@@ -13,20 +13,20 @@ package struct YAMLComposer: ~Copyable {
     private let depthLimit: Int
     private var anchors: [String: YAMLNode] = [:]
 
-    /// The repeated keys so far, also those before an error.
+    /// The repeated keys found so far, including those before an error.
     package private(set) var repeatedKeys: [RepeatedKey] = []
 
-    /// Creates a composer of a text in UTF-8 without a byte order mark.
+    /// Creates a composer for a text in UTF-8 without a byte order mark.
     ///
     /// - Parameters:
     ///   - utf8: the text.
-    ///   - depthLimit: the number of levels that values may be nested.
+    ///   - depthLimit: the maximum nesting depth of values.
     package init(_ utf8: [UInt8], depthLimit: Int) {
         events = YAMLEvents(utf8)
         self.depthLimit = depthLimit
     }
 
-    /// Returns the only document of the text; `nil` if it is empty.
+    /// Returns the only document of the text; `nil` if the text is empty.
     package mutating func document() throws(YAMLFault) -> YAMLNode? {
         guard case .documentStart = try events.next().kind else { return nil }
         let root = try node(try events.next(), depth: 0)

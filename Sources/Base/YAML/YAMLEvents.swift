@@ -1,11 +1,11 @@
 import CNetproxyYAML
 
-/// One step through a YAML text, with the place where it begins.
+/// An event of a YAML text, with its position.
 struct YAMLEvent {
     enum Kind {
         case documentStart
         case documentEnd
-        /// The node of an anchor, once more.
+        /// A reference to the node with this anchor.
         case alias(String)
         case scalar(YAMLNode.Scalar)
         case sequenceStart
@@ -20,9 +20,9 @@ struct YAMLEvent {
     let mark: YAMLMark
 }
 
-/// Reads YAML event by event: the owner of libyaml's parser.
-// SAFETY: parser and text are allocated in `init`, freed once in `deinit`, and not handed out; the
-// parser keeps a pointer to the text, which lives as long as it does.
+/// Reads YAML event by event; owns the libyaml parser.
+// SAFETY: parser and text are allocated in `init`, freed once in `deinit`, and not exposed. The parser keeps
+// a pointer to the text, which lives as long as the parser.
 @safe struct YAMLEvents: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let text: UnsafeMutableBufferPointer<UInt8>
@@ -43,7 +43,9 @@ struct YAMLEvent {
         unsafe text.deallocate()
     }
 
-    /// Returns the next event; not called again after an error.
+    /// Returns the next event.
+    ///
+    /// It must not be called again after an error.
     mutating func next() throws(YAMLFault) -> YAMLEvent {
         while true {
             var event = unsafe yaml_event_t()
@@ -53,7 +55,7 @@ struct YAMLEvent {
         }
     }
 
-    /// Converts an event; `nil` for those that say nothing.
+    /// Converts an event; `nil` for events without content.
     private static func event(_ event: yaml_event_t) -> YAMLEvent? {
         var anchor: UnsafeMutablePointer<UInt8>?
         let kind: YAMLEvent.Kind
@@ -64,7 +66,7 @@ struct YAMLEvent {
         case YAML_SEQUENCE_END_EVENT: kind = .sequenceEnd
         case YAML_MAPPING_END_EVENT: kind = .mappingEnd
         case YAML_ALIAS_EVENT:
-            // libyaml never leaves out the name of an alias.
+            // libyaml always provides the name of an alias.
             kind = .alias(unsafe name(event.data.alias.anchor) ?? "")
         case YAML_SCALAR_EVENT:
             unsafe anchor = event.data.scalar.anchor
@@ -101,7 +103,7 @@ struct YAMLEvent {
     private var fault: YAMLFault {
         let state = unsafe parser.pointee
         guard let problem = unsafe state.problem else {
-            // Only the lack of memory has no words.
+            // Only the memory error has no message.
             return YAMLFault("not valid YAML", at: YAMLMark(line: 1, column: 1))
         }
         let words = unsafe String(cString: problem)
@@ -112,7 +114,7 @@ struct YAMLEvent {
         return YAMLFault(context + words, at: YAMLMark(unsafe state.problem_mark))
     }
 
-    /// The place of a byte, for errors below the level of lines.
+    /// Returns the position of a byte, for errors without a line.
     private func mark(ofByte offset: Int) -> YAMLMark {
         let before = unsafe String(decoding: text.prefix(offset), as: UTF8.self).unicodeScalars
         let lines = before.split(omittingEmptySubsequences: false) { $0 == "\n" }

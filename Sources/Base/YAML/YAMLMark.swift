@@ -1,4 +1,6 @@
-/// A place in the text: line and column count from 1, the column in Unicode scalars.
+/// A position in the text.
+///
+/// Line and column begin at 1; the column counts Unicode scalars.
 package struct YAMLMark: Sendable, Hashable {
     package let line: Int
     package let column: Int
@@ -9,7 +11,7 @@ package struct YAMLMark: Sendable, Hashable {
     }
 }
 
-/// Why a text is not YAML, in the words of libyaml.
+/// A YAML syntax error with the message of libyaml.
 package struct YAMLFault: Error, Sendable, Hashable {
     package let message: String
     package let mark: YAMLMark

@@ -1,19 +1,21 @@
-/// A value of a YAML text, with its place; aliases are replaced by the values they stand for.
+/// A value of a YAML text, with its position.
+///
+/// Aliases are replaced by the referenced values.
 package struct YAMLNode: Sendable {
-    /// How a scalar is written.
+    /// The notation of a scalar.
     package enum Style: Sendable {
         case plain
-        /// In quotes or as a block: always a text.
+        /// Quoted or a block scalar: always a string.
         case quoted
     }
 
-    /// A value without parts, as text: its type is up to the reader.
+    /// A scalar as text; the reader determines its type.
     package struct Scalar: Sendable {
         package let text: String
         package let style: Style
     }
 
-    /// One key of a mapping with its value.
+    /// A key of a mapping and its value.
     package struct Entry: Sendable {
         package let key: YAMLNode
         package let value: YAMLNode

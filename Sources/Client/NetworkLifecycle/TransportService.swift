@@ -1,7 +1,9 @@
 public import NetworkClient
 public import ServiceLifecycle
 
-/// A transport in a `ServiceGroup`: it is shut down when the group is, after the services that use it.
+/// A transport in a `ServiceGroup`.
+///
+/// The group shuts it down after the services that use it.
 ///
 ///     let group = ServiceGroup(
 ///         services: [TransportService(transport), api],
@@ -9,26 +11,25 @@ public import ServiceLifecycle
 ///         logger: logger
 ///     )
 ///
-/// A group shuts its services down from the last to the first, so that the transport stands before those
-/// that send through it.
+/// A group shuts down its services from the last to the first, so list the transport before the services that
+/// send through it.
 public struct TransportService: Service {
     private let transport: PooledTransport
     private let patience: Duration?
 
-    /// Describes the service.
+    /// Creates the service.
     ///
     /// - Parameters:
-    ///   - transport: what is shut down.
-    ///   - patience: how long the end of what is under way is waited for; `nil` for as long as it
-    ///     takes. Default 30 s.
+    ///   - transport: the transport to shut down.
+    ///   - patience: the time to wait for running exchanges; `nil` waits without a limit. Default 30 s.
     public init(_ transport: PooledTransport, patience: Duration? = .seconds(30)) {
         self.transport = transport
         self.patience = patience
     }
 
-    /// Waits for the shutdown of the group, and drains the transport then.
+    /// Waits for the shutdown of the group, then drains the transport.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled first.
+    /// - Throws: `CancellationError` if the task is canceled first.
     public func run() async throws {
         try await gracefulShutdown()
         await transport.shutdown(within: patience)

@@ -5,15 +5,15 @@ public import NetworkClient
 ///
 ///     channel.onEvent = NetworkMetrics().record
 ///
-/// - `http.client.request.duration`: a timer of calls, up to the end of the content, or of its head for streams
-///   and downloads, with the dimensions `method`, `host`, and `status` or `error`.
+/// - `http.client.request.duration`: a timer of calls with the dimensions `method`, `host`, and `status` or
+///   `error`. A call ends with its content; for streams and downloads, with the head.
 /// - `http.client.request.resends`: a counter of attempts after the first, by `method` and `host`.
-/// - `http.client.response.body.size` and `http.client.request.body.size`: recorders of bytes, where they are
+/// - `http.client.response.body.size` and `http.client.request.body.size`: recorders of bytes, if the size is
 ///   known.
 public struct NetworkMetrics: Sendable {
     private let factory: any MetricsFactory
 
-    /// Makes the hook; it uses the metrics system that the program has bootstrapped.
+    /// Creates the hook, which uses the bootstrapped metrics system of the program.
     public init() {
         self.init(MetricsSystem.factory)
     }

@@ -1,24 +1,26 @@
 public import NetworkClient
 import Synchronization
 
-/// An authorization server without sockets: client credentials and refresh tokens with rotation,
-/// reuse detection and a grace window, and a script of mishaps.
+/// An authorization server without sockets.
+///
+/// It supports client credentials and refresh tokens with rotation, reuse detection and a grace window, and
+/// follows a script of mishaps.
 public final class AuthorizationServerModel: HTTPTransport {
-    /// The response to one token request.
+    /// The outcome of one token request.
     public enum Mishap: Sendable {
-        /// No fault: it is answered.
+        /// The server responds normally.
         case none
-        /// It is acted on, and the answer never arrives.
+        /// The server processes the request, but the response is lost.
         case lostAnswer
-        /// The connection is refused: it is not acted on.
+        /// The server refuses the connection and does not process the request.
         case unreachable
-        /// It is not acted on, and this is the answer.
+        /// The server does not process the request, and responds with this status, content and fields.
         case respond(Int, String, HTTPHeaders)
-        /// It is acted on, and this is the answer in place of the tokens.
+        /// The server processes the request, but responds with this status and content instead of the tokens.
         case answerInstead(Int, String)
     }
 
-    /// A token request as it arrived.
+    /// A received token request.
     public struct Seen: Sendable {
         /// The form's parameters, decoded.
         public var form: [String: String]
@@ -46,19 +48,19 @@ public final class AuthorizationServerModel: HTTPTransport {
 
     private let state = Mutex(State())
     private let clock: any NetworkClock
-    /// Whether a refresh token is good for one use only.
+    /// Whether each refresh token can be used only once.
     public let rotates: Bool
-    /// The time for which a spent refresh token returns the same tokens again.
+    /// The duration for which a used refresh token gets the same tokens again.
     public let grace: Duration
-    /// Closed, it keeps token requests waiting before they are acted on.
+    /// A gate that, while closed, delays the processing of token requests.
     public let gate = Door()
 
-    /// A server that knows one refresh token, `initial`.
+    /// Creates a server that knows one refresh token, `initial`.
     ///
     /// - Parameters:
     ///   - clock: measures the grace window.
-    ///   - rotates: whether a refresh token is good for one use only.
-    ///   - grace: how long a spent refresh token is answered with the same tokens again.
+    ///   - rotates: whether each refresh token can be used only once.
+    ///   - grace: the duration for which a used refresh token gets the same tokens again.
     public init(
         clock: any NetworkClock = SystemClock(),
         rotates: Bool = true,
@@ -72,34 +74,34 @@ public final class AuthorizationServerModel: HTTPTransport {
 
     /// The token requests so far.
     public var requests: [Seen] { state.withLock { $0.requests } }
-    /// Whether a spent refresh token was presented after the grace window.
+    /// Whether a used refresh token was presented after the grace window.
     public var sawReuse: Bool { state.withLock { $0.isReused } }
 
-    /// The responses to the next token requests, in order.
+    /// Adds outcomes for the next token requests, in order.
     public func script(_ mishaps: Mishap...) { state.withLock { $0.script += mishaps } }
-    /// The JSON text of `expires_in`.
+    /// Sets the JSON text of `expires_in`.
     public func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }
-    /// Further members of the answer, as JSON text that begins with a comma.
+    /// Sets further members of the token response, as JSON text that begins with a comma.
     public func setExtra(_ json: String) { state.withLock { $0.extra = json } }
-    /// Gives this access token from now on; `nil` gives a new one each time again.
+    /// Sets a fixed access token; `nil` issues a new token each time again.
     public func setFixedToken(_ token: String?) { state.withLock { $0.fixedToken = token } }
-    /// Ends all access tokens.
+    /// Revokes all access tokens.
     public func revokeAccess() { state.withLock { $0.access = [] } }
-    /// Ends all refresh tokens too.
+    /// Revokes all access and refresh tokens.
     public func revokeAll() {
         state.withLock { state in
             state.access = []
             state.refresh = []
         }
     }
-    /// Makes a refresh token known.
+    /// Adds a refresh token.
     public func admit(refreshToken: String) {
         state.withLock { _ = $0.refresh.insert(refreshToken) }
     }
-    /// Whether an access token is good.
+    /// Whether an access token is valid.
     public func accepts(_ token: String) -> Bool { state.withLock { $0.access.contains(token) } }
 
-    /// Answers a token request.
+    /// Responds to a token request.
     public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         let body = try await request.body.collect(upTo: 1 << 16)
         let form = AuthorizationServerModel.parse(body)
@@ -152,7 +154,7 @@ public final class AuthorizationServerModel: HTTPTransport {
             }
             if let spent = state.spent[presented] {
                 if now - spent.at <= grace { return reply(200, spent.body) }
-                // Reuse detection ends the family (RFC 9700 §4.14.2).
+                // Reuse detection revokes the whole token family (RFC 9700 §4.14.2).
                 state.isReused = true
                 state.refresh = []
                 state.access = []

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// A door that the test opens and closes; tasks that come to a closed one wait.
+/// A door that the test opens and closes; tasks that reach a closed door wait.
 public final class Door: Sendable {
     private let isOpen = Atomic(true)
     private let waiters = Waiters<Void>()
 
-    /// An open door.
+    /// Creates an open door.
     public init() {}
 
     /// The number of waiting tasks.
     public var waiting: Int { waiters.count }
 
-    /// Lets no task through from now on.
+    /// Closes the door; tasks that reach it wait.
     public func close() { isOpen.store(false, ordering: .sequentiallyConsistent) }
 
-    /// Lets all tasks through.
+    /// Opens the door and releases all waiting tasks.
     public func open() {
         isOpen.store(true, ordering: .sequentiallyConsistent)
         waiters.release { true }
     }
 
-    /// Returns when the door is open or the task is cancelled.
+    /// Waits until the door is open or the task is canceled.
     public func pass() async {
         if isOpen.load(ordering: .sequentiallyConsistent) { return }
         await waiters.wait(for: ()) { isOpen.load(ordering: .sequentiallyConsistent) }

@@ -1,17 +1,17 @@
 public import NetworkClient
 import Synchronization
 
-/// Breaks some of the calls that pass: put it innermost to test what stands around it.
+/// Injects a fault into some calls; add it as the innermost interceptor to test the outer ones.
 public struct FaultInterceptor: RequestInterceptor {
-    /// A failure.
+    /// The fault to inject.
     public enum Fault: Sendable {
         /// The attempt fails with an error, without being sent.
         case error(NetworkError)
-        /// The attempt is answered with a status, without being sent.
+        /// The attempt gets a response with this status, without being sent.
         case status(HTTPStatus)
-        /// The attempt is made after a while.
+        /// The attempt is sent after a delay.
         case latency(Duration)
-        /// The content of the response breaks off after so many bytes.
+        /// The response content breaks off after the given number of bytes.
         case cut(after: Int)
 
         /// The origin refuses the connection.
@@ -26,7 +26,7 @@ public struct FaultInterceptor: RequestInterceptor {
             )
         }
 
-        /// A pooled connection was closed by the origin before it answered.
+        /// The origin closes a pooled connection before it responds.
         public static var connectionTerminated: Fault {
             .error(
                 NetworkError(
@@ -39,13 +39,13 @@ public struct FaultInterceptor: RequestInterceptor {
         }
     }
 
-    /// The attempts that fail.
+    /// The attempts that get the fault.
     public enum Plan: Sendable, Hashable {
-        /// The first ones.
+        /// The first attempts.
         case first(Int)
-        /// Every n-th one; 1 is all of them.
+        /// Every n-th attempt; 1 is every attempt.
         case every(Int)
-        /// A share of them from 0 to 1, always the same ones for the same seed.
+        /// A share of the attempts from 0 to 1; the same seed selects the same attempts.
         case share(Double, seed: UInt64)
     }
 
@@ -58,17 +58,17 @@ public struct FaultInterceptor: RequestInterceptor {
     private let clock: any NetworkClock
     private let count = Count()
 
-    /// Makes the interceptor.
+    /// Creates the interceptor.
     public init(_ fault: Fault, _ plan: Plan, clock: any NetworkClock = SystemClock()) {
         self.fault = fault
         self.plan = plan
         self.clock = clock
     }
 
-    /// The number of attempts, failed or not.
+    /// The number of attempts so far, with and without the fault.
     public var attempts: Int { count.passed.load(ordering: .relaxed) }
 
-    /// Sends the request, or fails as planned.
+    /// Forwards the request, or injects the fault according to the plan.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
@@ -102,7 +102,7 @@ public struct FaultInterceptor: RequestInterceptor {
         }
     }
 
-    /// SplitMix64: the same numbers everywhere.
+    /// SplitMix64, which returns the same numbers on every platform.
     private static func mixed(_ value: UInt64) -> UInt64 {
         var mixed = value &* 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -111,7 +111,7 @@ public struct FaultInterceptor: RequestInterceptor {
     }
 }
 
-/// Content that breaks off.
+/// Response content that breaks off.
 private final class CutBody: BodySource {
     private let body: HTTPBody
     private let left: Mutex<Int>

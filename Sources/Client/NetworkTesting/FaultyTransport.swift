@@ -1,15 +1,16 @@
 public import NetworkClient
 
-/// A transport with a fault before it: inside of the channel's retries and authorization.
+/// A transport that injects a fault before the wrapped transport, inside the channel's retries and
+/// authorization.
 public struct FaultyTransport: HTTPTransport {
     private let chain: RequestChain
 
-    /// Puts a fault before a transport.
+    /// Wraps a transport with a fault.
     public init(_ transport: any HTTPTransport, _ fault: FaultInterceptor) {
         chain = RequestChain([fault], transport: transport)
     }
 
-    /// Sends the request once, unless the fault strikes.
+    /// Sends the request once, unless the fault occurs.
     public func send(
         _ request: Request,
         context: inout RequestContext

@@ -1,13 +1,13 @@
 public import NetworkClient
 import Synchronization
 
-/// A clock that only tests move.
+/// A clock that only tests advance.
 public final class ManualClock: NetworkClock {
     /// The behavior of a task that sleeps.
     public enum Sleeping: Sendable {
-        /// Sleeps until the test has moved the clock far enough.
+        /// The task sleeps until the test has advanced the clock far enough.
         case held
-        /// Moves the clock to the instant and continues.
+        /// The clock moves to the instant, and the task continues.
         case skipped
     }
 
@@ -30,16 +30,16 @@ public final class ManualClock: NetworkClock {
     private let state = Mutex(State())
     private let watchers = Waiters<Void>()
 
-    /// Makes a clock that stands still.
+    /// Creates a clock that stands still.
     public init(wall: Double = 1_800_000_000, sleeping: Sleeping = .held) {
         wallStart = UnixTime(secondsSinceEpoch: wall)
         self.sleeping = sleeping
     }
 
-    /// The instant at which the clock stands.
+    /// The current instant.
     public var now: ContinuousClock.Instant { start + state.withLock { $0.elapsed } }
 
-    /// The time of day; moves along with `now`.
+    /// The time of day; it advances together with `now`.
     public var wallNow: UnixTime {
         state.withLock { wallStart + ($0.wallOffset + $0.elapsed) }
     }
@@ -50,7 +50,7 @@ public final class ManualClock: NetworkClock {
     /// The requested duration of each sleep, in order.
     public var slept: [Duration] { state.withLock { $0.slept } }
 
-    /// Moves both clocks, and wakes the tasks that are due.
+    /// Advances both clocks and wakes the tasks whose instant has come.
     public func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.elapsed += duration
@@ -62,12 +62,12 @@ public final class ManualClock: NetworkClock {
         for continuation in woken { continuation.resume() }
     }
 
-    /// Sets the wall clock only, as a person or NTP does.
+    /// Changes the wall clock only, as a person or NTP does.
     public func setWall(by change: Duration) {
         state.withLock { $0.wallOffset += change }
     }
 
-    /// Returns at the instant.
+    /// Waits until the instant.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until instant: ContinuousClock.Instant) async throws {
@@ -100,7 +100,7 @@ public final class ManualClock: NetworkClock {
         try Task.checkCancellation()
     }
 
-    /// Returns when a task sleeps, or the caller is cancelled.
+    /// Waits until a task sleeps, or the caller is canceled.
     public func untilSomebodySleeps() async {
         await watchers.wait(for: ()) { sleepers > 0 }
     }

@@ -1,15 +1,15 @@
 public import NetworkClient
 import Synchronization
 
-/// An API without sockets that wants an access token of an `AuthorizationServerModel`.
+/// An API without sockets that requires an access token of an `AuthorizationServerModel`.
 public final class ProtectedAPIModel: HTTPTransport {
-    /// A request as it arrived.
+    /// A received request.
     public struct Seen: Sendable {
-        /// The credential field, if there was one.
+        /// The values of the `Authorization` field.
         public var authorization: [String]
         /// The body.
         public var body: String
-        /// The answer's status.
+        /// The status of the response.
         public var status: Int
     }
 
@@ -24,29 +24,29 @@ public final class ProtectedAPIModel: HTTPTransport {
 
     private let server: AuthorizationServerModel
     private let state = Mutex(State())
-    /// Closed, it keeps requests waiting before they are answered.
+    /// A gate that, while closed, delays the responses.
     public let gate = Door()
 
-    /// An API that trusts a server.
+    /// Creates an API that trusts the server.
     public init(server: AuthorizationServerModel) { self.server = server }
 
     /// The requests so far.
     public var seen: [Seen] { state.withLock { $0.seen } }
-    /// The value of `WWW-Authenticate` in a 401.
+    /// Sets the value of `WWW-Authenticate` in a 401.
     public func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
-    /// Answers every token with 401.
+    /// Responds to every token with 401.
     public func refuseEverything() { state.withLock { $0.isRefusing = true } }
-    /// Answers every token with 401 at one target, such as `/admin`, which no token helps with.
+    /// Responds to every token with 401 at one target, such as `/admin`.
     public func refuseEverything(at target: String) { state.withLock { $0.refusedTarget = target } }
-    /// Answers 401 after this many body bytes, without reading the rest.
+    /// Responds with 401 after this many body bytes, without reading the rest.
     public func refuseAfter(bodyBytes: Int) { state.withLock { $0.bodyLimit = bodyBytes } }
 
-    /// Answers a request.
+    /// Responds to a request.
     public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         context.attempts += 1
         let fields = request.headers.values(of: .authorization)
         let token = fields.first.flatMap { $0.hasPrefix("Bearer ") ? $0.dropFirst(7) : nil }
-        // Judged as the request arrives, answered when the gate opens.
+        // The token is checked when the request arrives; the response is sent when the gate opens.
         let isGood = token.map { server.accepts(String($0)) } ?? false
         let settings = state.withLock { $0 }
         let refuses =

@@ -1,7 +1,7 @@
 public import NetworkClient
 
 extension StubAnswer {
-    /// The sample of an endpoint.
+    /// Returns the response of an endpoint's sample.
     public static func sample(_ sample: SampleResponse) -> StubAnswer {
         switch sample {
         case .response(let status, let headers, let content):
@@ -10,8 +10,9 @@ extension StubAnswer {
         }
     }
 
-    /// A stream of server-sent events with its `Content-Type`, each event in its own piece;
-    /// it ends, or breaks off if an error is given.
+    /// Returns a stream of server-sent events with its `Content-Type`, each event in its own piece.
+    ///
+    /// The stream ends after the last event, or breaks off with `error` if one is given.
     public static func events(
         _ events: [ServerSentEvent],
         then error: NetworkError? = nil
@@ -24,7 +25,9 @@ extension StubAnswer {
         return .pieces(pieces, headers: [.contentType: "text/event-stream"], then: error)
     }
 
-    /// An event as it is sent (WHATWG HTML §9.2.6); an id holds until the stream names another.
+    /// Encodes an event (WHATWG HTML §9.2.6).
+    ///
+    /// An id stays valid until the stream contains another.
     private static func text(of event: ServerSentEvent, after id: String) -> String {
         var lines = event.type == "message" ? [] : ["event: \(event.type)"]
         if event.id != id { lines.append("id: \(event.id)") }

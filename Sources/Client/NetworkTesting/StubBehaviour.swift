@@ -1,22 +1,22 @@
 public import NetworkClient
 
-/// Whether a manager answers from its endpoints' samples.
+/// The use of samples by a manager.
 public enum StubBehaviour: Sendable, Hashable {
-    /// No: calls go over the channel's transport.
+    /// Calls use the channel's transport.
     case never
-    /// Yes, at once.
+    /// Calls return the endpoint's sample immediately.
     case immediate
-    /// Yes, after a while on the channel's clock.
+    /// Calls return the endpoint's sample after a delay on the channel's clock.
     case delayed(Duration)
 }
 
 extension NetworkManager {
-    /// Makes a manager that answers from the samples of its endpoints, without a network.
+    /// Creates a manager that responds with the samples of its endpoints, without a network.
     ///
     /// - Parameters:
     ///   - channel: interceptors, decoder and rules as in production; its transport is used for
     ///     `never` only.
-    ///   - behaviour: decides for each endpoint.
+    ///   - behaviour: returns the behavior for each endpoint.
     public convenience init(
         stubbing channel: NetworkChannel = NetworkChannel(transport: StubTransport()),
         _ behaviour: @escaping @Sendable (Item) -> StubBehaviour = { _ in .immediate }

@@ -1,15 +1,14 @@
 public import NetworkClient
 import Synchronization
 
-/// A transport without a network: it answers by method, path and query, and keeps what was asked.
+/// A transport without a network: it responds by method, path and query, and records the requests.
 ///
 ///     let stub = StubTransport()
 ///     stub.answer(.get, "/v1/orders", with: .json(#"{"orders":[]}"#))
 ///     let manager = NetworkManager<OrderEndpoint>(NetworkChannel(transport: stub))
 ///
-/// Give it to a channel as any other transport: interceptors, authorization and retries work as
-/// they do over the network. A request that nothing was said about fails, and the error names what
-/// there is.
+/// Pass it to a channel like any other transport: interceptors, authorization and retries work as they do
+/// over the network. A request without a stub fails, and the error lists the existing stubs.
 public final class StubTransport: HTTPTransport {
     private struct Route {
         let method: HTTPMethod
@@ -36,13 +35,13 @@ public final class StubTransport: HTTPTransport {
     private let state = Mutex(State())
     private let watchers = Waiters<Int>()
 
-    /// Makes a stub.
+    /// Creates a stub transport.
     ///
     /// - Parameters:
-    ///   - clock: measures delays; a test's own clock makes them pass at once.
-    ///   - fallback: answers what no route is for. Without one such a request fails with
-    ///     `http_request_error`, which names it and the routes that there are;
-    ///     `{ _ in .status(404) }` answers as a server does.
+    ///   - clock: measures delays; with a `ManualClock` they take no time.
+    ///   - fallback: responds to requests without a stub. Without a fallback, such a request fails with
+    ///     `http_request_error`, which contains the request and the existing stubs. A fallback of
+    ///     `{ _ in .status(404) }` responds as a server does.
     public init(
         clock: any NetworkClock = SystemClock(),
         _ fallback: (@Sendable (StubbedRequest) throws -> StubAnswer)? = nil
@@ -51,13 +50,13 @@ public final class StubTransport: HTTPTransport {
         self.fallback = fallback
     }
 
-    /// Answers requests for a method and a path; of several that fit, what was named last.
+    /// Sets the responses for a method and a path; if several stubs match, the last one is used.
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - path: the path, at whose end a `*` stands for anything; without a query it is for any,
-    ///     and with one, such as `/orders?page=2`, for exactly that text.
-    ///   - answers: given one after the other; the last one again and again.
+    ///   - path: the path; a `*` at the end matches any suffix. A path without a query matches any query; a
+    ///     path with one, such as `/orders?page=2`, matches only that text.
+    ///   - answers: the responses, used in order; the last one is repeated.
     public func answer(_ method: HTTPMethod, _ path: String, with answers: StubAnswer...) {
         state.withLock { state in
             state.routes.removeAll { $0.method == method && $0.target == path }
@@ -68,14 +67,14 @@ public final class StubTransport: HTTPTransport {
     /// The requests so far, in order.
     public var requests: [StubbedRequest] { state.withLock { $0.requests } }
 
-    /// Returns when so many requests have arrived, or the task is cancelled.
+    /// Waits until the given number of requests has arrived, or the task is canceled.
     public func untilRequested(_ count: Int) async {
         await watchers.wait(for: count) { requests.count >= count }
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     ///
-    /// - Throws: what the answer says; `http_request_error` where there is no answer.
+    /// - Throws: the error of the stub; `http_request_error` if no stub matches.
     public func send(
         _ request: Request,
         context: inout RequestContext
@@ -102,7 +101,7 @@ public final class StubTransport: HTTPTransport {
         return answer
     }
 
-    /// The test's own fault, so that no retry and no rule about statuses hides it.
+    /// Returns an error on the test's side, so that neither retries nor status rules hide it.
     private func nothing(for asked: StubbedRequest) -> NetworkError {
         let (method, routes) = (asked.request.method.rawValue, state.withLock { $0.routes })
         let known = routes.map { "\($0.method.rawValue) \($0.target)" }
@@ -116,16 +115,16 @@ public final class StubTransport: HTTPTransport {
     }
 }
 
-/// A request as it arrived at a stub.
+/// A request that arrived at a stub.
 public struct StubbedRequest: Sendable {
-    /// The request, with what interceptors did to it; a streamed body is spent.
+    /// The request after all interceptors; a streamed body is already consumed.
     public let request: Request
     /// The content.
     public let content: ByteSlice
 
     /// The path without the query.
     public var path: String { String(TargetPath(request.target).path) }
-    /// The query without its `?`, as it was sent.
+    /// The query without its `?`, unchanged.
     public var query: String? { TargetPath(request.target).query.map(String.init) }
     /// The content as text.
     public var text: String { content.span.string(in: 0..<content.count) }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tasks that wait, each for what it wishes, until that has come or the task is cancelled.
+/// A set of waiting tasks, each with a wish; a task resumes when its wish is fulfilled or it is canceled.
 final class Waiters<Wish: Sendable>: Sendable {
     private struct State {
         var waiting: [Int: (wish: Wish, continuation: CheckedContinuation<Void, Never>)] = [:]
@@ -12,9 +12,10 @@ final class Waiters<Wish: Sendable>: Sendable {
     /// The number of waiting tasks.
     var count: Int { state.withLock { $0.waiting.count } }
 
-    /// Returns once the wish is released or the task is cancelled; at once if `isFulfilled` says so.
+    /// Waits until the wish is fulfilled or the task is canceled; returns immediately if `isFulfilled` is
+    /// true.
     ///
-    /// That is checked after the wish is registered, so that a release in between is not lost.
+    /// `isFulfilled` is checked after the wish is registered, so that a release in between is not lost.
     func wait(for wish: Wish, unless isFulfilled: () -> Bool) async {
         let id = state.withLock { state in
             state.lastID += 1

@@ -1,21 +1,21 @@
 public import NetworkClient
 import Tracing
 
-/// A span for each call, and its context in the fields of the request, such as `traceparent`
+/// Creates a span for each call, and sends its context in request fields such as `traceparent`
 /// (swift-distributed-tracing).
 ///
 ///     channel.interceptors = [TracingInterceptor()]
 ///
-/// Names and attributes are those of OpenTelemetry's HTTP client spans: `http.request.method`,
-/// `server.address`, `server.port`, `url.full` without its query, `http.response.status_code`,
-/// `http.request.resend_count` and `error.type`. The span ends with the head of the response.
+/// Names and attributes follow OpenTelemetry's HTTP client spans: `http.request.method`, `server.address`,
+/// `server.port`, `url.full` without its query, `http.response.status_code`, `http.request.resend_count` and
+/// `error.type`. The span ends with the head of the response.
 public struct TracingInterceptor: RequestInterceptor {
-    /// Makes the interceptor; it uses the tracer that the program has bootstrapped.
+    /// Creates the interceptor, which uses the bootstrapped tracer of the program.
     public init() {}
 
     /// Sends the request within a span.
     ///
-    /// - Throws: what `next` throws.
+    /// - Throws: the error of `next`.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
@@ -58,7 +58,7 @@ public struct TracingInterceptor: RequestInterceptor {
     }
 }
 
-/// Puts what a tracer hands over into fields; what no field may hold is left out.
+/// Adds the values of a tracer to the fields; invalid names and values are skipped.
 private struct FieldInjector: Injector {
     func inject(_ value: String, forKey key: String, into headers: inout HTTPHeaders) {
         guard let name = HTTPFieldName(key), let field = HTTPField(name, value) else { return }

@@ -1,13 +1,13 @@
 import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// Finds content in the bytes of a body, and the body's end, without holding content itself.
+/// Finds the content and the end of a body in its bytes, without storing content.
 package struct BodyDecoder: Sendable {
-    /// What the next bytes are.
+    /// The meaning of the next bytes.
     ///
-    /// The decoder counts on it: consume exactly what an event names before the next call.
+    /// The caller must consume exactly the bytes of an event before the next call.
     package enum Event: Sendable, Equatable {
-        /// Consume these bytes and come back with more.
+        /// Consume these bytes and call again with more.
         case needMore(consumed: Int)
         /// Consume `skip` bytes of framing, then `count` bytes of content.
         case data(skip: Int, count: Int)
@@ -23,7 +23,7 @@ package struct BodyDecoder: Sendable {
     }
 
     private var state: State
-    /// The trailer fields, without those that are not allowed there; nil if there are none.
+    /// The trailer fields, without those that are not allowed there; `nil` if there are none.
     package private(set) var trailers: HTTPHeaders?
 
     package init(_ framing: BodyFraming, limits: HTTP1Limits = HTTP1Limits()) {
@@ -36,17 +36,17 @@ package struct BodyDecoder: Sendable {
             }
     }
 
-    /// Whether nothing of the body is left to come.
+    /// Whether the body has been read completely.
     package var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
 
-    /// How much content is still to come, where that was announced.
+    /// The remaining number of content bytes, if the head announced the length.
     package var remaining: Int? {
         if case .length(let rest) = state { rest } else { nil }
     }
 
-    /// Looks at the bytes that come next.
+    /// Examines the next bytes.
     package mutating func next(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Event {
         switch state {
         case .complete:
@@ -69,9 +69,9 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// Takes note that the connection ended.
+    /// Reports the end of the connection.
     ///
-    /// - Throws: `cutShort`, unless the body was complete or its end is the connection's.
+    /// - Throws: `cutShort`, unless the body is complete or ends with the connection.
     package mutating func endOfStream() throws(HTTP1Error) {
         switch state {
         case .complete: break

@@ -1,15 +1,15 @@
 package import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// Takes the content of one body out of the bytes that were read from its connection.
+/// Extracts the content of one body from the bytes that were read from its connection.
 ///
-/// It does no I/O: the owner of the connection reads, and knows how long to wait.
+/// It does no I/O: the owner of the connection reads and applies the timeouts.
 package struct BodyReader: Sendable {
-    /// What the buffer holds of the body.
+    /// The part of the body in the buffer.
     package enum Step {
         /// The next piece of the content.
         case piece(ByteSlice)
-        /// Nothing yet: read more into the buffer.
+        /// No content yet: read more into the buffer.
         case needMore
         /// The body is complete.
         case end
@@ -17,21 +17,21 @@ package struct BodyReader: Sendable {
 
     private var decoder: BodyDecoder
 
-    /// Begins after the head.
+    /// Creates a reader for the body after a head.
     package init(_ framing: BodyFraming, limits: HTTP1Limits = HTTP1Limits()) {
         decoder = BodyDecoder(framing, limits: limits)
     }
 
-    /// Whether nothing of the body is left to come.
+    /// Whether the body has been read completely.
     package var isComplete: Bool { decoder.isComplete }
 
-    /// How much content is still to come, where that was announced.
+    /// The remaining number of content bytes, if the head announced the length.
     package var remaining: Int? { decoder.remaining }
 
-    /// The fields that followed the last chunk, if there were any.
+    /// The fields after the last chunk, if any.
     package var trailers: HTTPHeaders? { decoder.trailers }
 
-    /// Takes the next piece out of the buffer.
+    /// Removes the next piece from the buffer.
     package mutating func next(from buffer: ReadBuffer) throws(HTTP1Error) -> Step {
         switch try buffer.withSpan({ bytes throws(HTTP1Error) in try decoder.next(bytes) }) {
         case .data(let skip, let count):
@@ -46,9 +46,9 @@ package struct BodyReader: Sendable {
         }
     }
 
-    /// Takes note that the connection ended.
+    /// Reports the end of the connection.
     ///
-    /// - Throws: `cutShort`, unless the end of the body is the connection's.
+    /// - Throws: `cutShort`, unless the body is complete or ends with the connection.
     package mutating func endOfStream() throws(HTTP1Error) {
         try decoder.endOfStream()
     }

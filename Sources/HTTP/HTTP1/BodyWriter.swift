@@ -1,40 +1,41 @@
 package import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// Frames a body piece by piece, and holds it to the length that its head announced.
+/// Frames a body piece by piece, and enforces the length that its head announced.
 package struct BodyWriter: Sendable {
-    /// A body that is longer or shorter than its Content-Length: the peer would look for the next
-    /// message in the middle of this one, or the other way round.
+    /// The error for a body that is longer or shorter than its Content-Length.
+    ///
+    /// If it were sent, the peer would look for the next message at the wrong position.
     package struct LengthMismatch: Error {
         package init() {}
 
-        /// What went wrong, in the words of the log.
+        /// The reason for the log.
         package static let reason = "body length does not match Content-Length"
     }
 
     private let framing: BodyFraming
-    /// How many bytes are still to be written, where the head says so.
+    /// The remaining number of bytes, if the head announced the length.
     private var left: Int
 
-    /// Begins after the head.
+    /// Creates a writer for the body after a head.
     ///
     /// - Parameters:
-    ///   - framing: what the head says.
-    ///   - written: how many bytes of content were written with the head.
+    ///   - framing: the framing in the head.
+    ///   - written: the number of content bytes that were written with the head.
     package init(_ framing: BodyFraming, written: Int = 0) {
         self.framing = framing
         left = if case .length(let length) = framing { length - written } else { .max }
     }
 
-    /// Frames the next piece, in place of what `output` holds.
+    /// Frames the next piece; replaces the content of `output`.
     ///
-    /// - Returns: the piece if it goes out after `output`, or nil if `output` holds it already.
+    /// - Returns: the piece if it must be sent after `output`; `nil` if `output` contains it.
     package mutating func frame(
         _ piece: ByteSlice,
         into output: OutputBuffer
     ) throws(LengthMismatch) -> ByteSlice? {
         output.removeAll()
-        // An empty chunk would be the last one.
+        // An empty chunk would end the body.
         guard piece.count > 0 else { return nil }
         left -= piece.count
         guard left >= 0 else { throw LengthMismatch() }
@@ -45,8 +46,8 @@ package struct BodyWriter: Sendable {
         return nil
     }
 
-    /// Ends the body: writes the last chunk and the trailers, in place of what `output` holds, where
-    /// the body is chunked.
+    /// Ends the body: if it is chunked, replaces the content of `output` with the last chunk and the
+    /// trailers.
     package func end(
         trailers: HTTPHeaders? = nil,
         into output: OutputBuffer
@@ -59,14 +60,14 @@ package struct BodyWriter: Sendable {
         }
     }
 
-    /// Writes what precedes a chunk's data; `count` must not be 0, which ends the body.
+    /// Writes the bytes before the data of a chunk; `count` must not be 0, which would end the body.
     package static func chunkHeader(count: Int, into output: OutputBuffer) {
         precondition(count > 0, "an empty chunk is the last one")
         output.append(hexadecimal: UInt64(count))
         output.append("\r\n")
     }
 
-    /// Writes what follows a chunk's data.
+    /// Writes the bytes after the data of a chunk.
     package static func chunkEnd(into output: OutputBuffer) {
         output.append("\r\n")
     }

@@ -1,7 +1,8 @@
 import NetproxyHTTPMessage
 
-/// The extensions after a chunk's size, checked byte by byte against the grammar of RFC 9112 §7.1.1
-/// and dropped: they have no use, but a malformed one may hide a chunk from another parser.
+/// The extensions after a chunk size, validated byte by byte (RFC 9112 §7.1.1) and dropped.
+///
+/// They have no use, but a malformed extension could hide a chunk from another parser.
 struct ChunkExtension: Sendable {
     private enum Place {
         case nameStart, name, nameEnd, valueStart, token, quoted, escaped, quoteEnd, valueEnd
@@ -12,7 +13,7 @@ struct ChunkExtension: Sendable {
     /// Whether the line may end here.
     var isComplete: Bool { place == .name || place == .token || place == .quoteEnd }
 
-    /// Looks at the byte that comes next; the first one follows the semicolon.
+    /// Processes the next byte; the first byte is the one after the semicolon.
     mutating func step(_ byte: UInt8) throws(HTTP1Error) {
         guard let next = next(byte) else { throw .malformedChunkExtension }
         place = next

@@ -1,8 +1,10 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// The chunked transfer coding (RFC 9112 §7.1), byte by byte up to the data, so that no byte is
-/// looked at twice and no line has to fit into a buffer.
+/// A decoder for the chunked transfer coding (RFC 9112 §7.1).
+///
+/// It processes the framing byte by byte, so that no byte is examined twice and no line has to fit into a
+/// buffer.
 struct ChunkedDecoder: Sendable {
     private enum Place {
         case size, sizeLineFeed, data, dataCarriageReturn, dataLineFeed, trailers
@@ -64,8 +66,8 @@ struct ChunkedDecoder: Sendable {
 
     private mutating func stepSize(_ byte: UInt8) throws(HTTP1Error) {
         if let digit = Grammar.hexValue(byte) {
-            // Fifteen digits fit in a signed word; tinyproxy's CVE-2026-3945 was one that did not.
-            // Leading zeros are ignored, but no more than twenty digits are read, like h11.
+            // Fifteen digits fit in a signed word; in tinyproxy's CVE-2026-3945 the size did not fit. Leading
+            // zeros are ignored, but at most twenty digits are read, as in h11.
             guard digits < 20, rest < 1 << 56 else { throw .malformedChunkSize }
             rest = rest << 4 | Int(digit)
             digits += 1

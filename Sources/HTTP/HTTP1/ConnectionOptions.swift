@@ -1,14 +1,14 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// What the Connection fields say about the connection itself (RFC 9112 §9.3).
+/// The connection options in the Connection fields (RFC 9112 §9.3).
 struct ConnectionOptions: Sendable {
     private(set) var close = false
     private(set) var keepAlive = false
 
-    /// Reads one field value, a list of tokens.
+    /// Parses one field value, a list of tokens.
     mutating func add(_ value: Span<UInt8>) throws(HTTP1Error) {
-        // Nearly always the whole of it.
+        // Usually this is the complete value.
         if value.equals("keep-alive", in: 0..<value.count) {
             keepAlive = true
             return
@@ -30,8 +30,9 @@ struct ConnectionOptions: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Visits the tokens of a comma-separated list, empty elements left out (RFC 9110 §5.6.1);
-    /// false if an element is no token.
+    /// Calls `body` with each token of a comma-separated list, skipping empty elements (RFC 9110 §5.6.1).
+    ///
+    /// Returns false if an element is not a token.
     func forEachElement(_ body: (Range<Int>) -> Void) -> Bool {
         var index = 0
         while true {

@@ -1,8 +1,7 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// The field lines of one section, indexed, with what frames and routes the message noticed on
-/// the way.
+/// The indexed field lines of one section, and the fields that frame and route the message.
 struct FieldSection {
     private(set) var headers: HTTPHeaders
     private(set) var contentLength: Int?
@@ -13,9 +12,9 @@ struct FieldSection {
     private var expectation: Range<Int>?
     private var expectations = 0
 
-    /// Indexes lines that a `LineScanner` found in `head`, from the line at `first` on.
+    /// Indexes lines that a `LineScanner` found in `head`, beginning with the line at `first`.
     ///
-    /// `spare` is room for fields that will be added, in bytes.
+    /// `spare` is the space for fields that will be added, in bytes.
     init(
         _ head: Span<UInt8>,
         lines: LineScanner,
@@ -34,7 +33,7 @@ struct FieldSection {
     /// Whether the section has a Transfer-Encoding.
     var hasTransferEncoding: Bool { transferEncoding != nil }
 
-    /// The bytes of the first Host.
+    /// Returns the bytes of the first Host.
     @_lifetime(copy head)
     func host(in head: Span<UInt8>) -> Span<UInt8> { head.extracting(host) }
 
@@ -47,7 +46,7 @@ struct FieldSection {
         return true
     }
 
-    /// The value of Transfer-Encoding, if there is one.
+    /// Returns the value of Transfer-Encoding, if present.
     @_lifetime(copy head)
     func transferEncoding(in head: Span<UInt8>) -> Span<UInt8>? {
         guard let transferEncoding else { return nil }
@@ -62,7 +61,7 @@ struct FieldSection {
         guard let length = text.firstIndex(of: UInt8(ascii: ":"), from: 0), length > 0 else {
             throw FieldSection.nameFault(text)
         }
-        // The index keeps the length of a name in 16 bits.
+        // The index stores the length of a name in 16 bits.
         guard length <= Int(UInt16.max) else {
             throw FieldSection.tokenLength(text).length == length
                 ? .sectionTooLarge : FieldSection.nameFault(text)
@@ -81,8 +80,8 @@ struct FieldSection {
         if let known {
             try notice(known, start..<end, in: head)
         } else {
-            // A name of the table is a token: the scanner has refused the bytes that its comparison
-            // without regard to case would take for others.
+            // A name in the table is a token: the scanner has already refused the bytes that the
+            // case-insensitive comparison would confuse with others.
             let name = FieldSection.tokenLength(text)
             guard name.length == length else { throw FieldSection.nameFault(text) }
             if name.isUnusual { headers.noteUnusualName() }
@@ -92,12 +91,12 @@ struct FieldSection {
         }
     }
 
-    /// Whether some origin may take the name for one that frames the message: with `_`, as CGI spells
-    /// it.
+    /// Whether an origin could read the name as one that frames the message, because it has `_` for `-` as in
+    /// CGI.
     ///
-    /// A name with other bytes in that place is not forwarded (`HopByHop`).
+    /// A name with another byte at this position is not forwarded (`HopByHop`).
     private static func imitatesFraming(_ name: Span<UInt8>) -> Bool {
-        // By length first: all names without a place in the table come this way.
+        // The length is compared first, because all names outside the table reach this function.
         guard name.count == 14 || name.count == 17,
             name.firstIndex(of: UInt8(ascii: "_"), from: 0) != nil
         else { return false }
@@ -132,7 +131,7 @@ struct FieldSection {
         }
     }
 
-    /// 1 to 18 digits, which fit: no sign, no list, no white space (RFC 9110 §8.6).
+    /// Parses 1 to 18 digits, which fit in an `Int`: no sign, no list, no white space (RFC 9110 §8.6).
     private static func length(_ digits: Span<UInt8>) throws(HTTP1Error) -> Int {
         guard (1...18).contains(digits.count) else { throw .malformedContentLength }
         var value = 0
@@ -151,8 +150,10 @@ struct FieldSection {
         return length == 0 ? .foldedLine : .spaceBeforeColon
     }
 
-    /// How many bytes of a token a line begins with, and whether one of them is no letter, digit or
-    /// hyphen: then the name may look like another.
+    /// Returns the number of token bytes at the start of a line, and whether one of them is not a letter,
+    /// digit or hyphen.
+    ///
+    /// A name with such a byte can look like another.
     private static func tokenLength(_ line: Span<UInt8>) -> (length: Int, isUnusual: Bool) {
         var length = 0
         var isUnusual = false

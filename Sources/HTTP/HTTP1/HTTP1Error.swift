@@ -1,8 +1,8 @@
 package import NetproxyHTTPMessage
 
-/// Why a message is refused.
+/// The reason for refusing a message.
 ///
-/// The connection then closes: where the next message would begin is in doubt.
+/// The connection then closes, because the start of the next message is unknown.
 package enum HTTP1Error: Error, Sendable, CaseIterable {
     case bareLineFeed, bareCarriageReturn, controlByte, encryptedRequest
     case sectionTooLarge, tooManyFields, targetTooLong
@@ -17,12 +17,12 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
     case malformedChunkSize, malformedChunkExtension, chunkExtensionTooLarge, malformedChunkEnd
     case forbiddenTrailer, cutShort
 
-    /// The status that answers a request with this fault; a faulty response always means 502.
+    /// The response status for a request with this fault; a faulty response always results in 502.
     package var status: HTTPStatus { row.0 }
-    /// One clause that the reader of the log can act on.
+    /// The reason for the log, as a clause.
     package var reason: StaticString { row.1 }
 
-    /// Whether a proxy may repair a response with this fault: see `MendedHead`.
+    /// Whether a proxy may repair a response with this fault; see `MendedHead`.
     var isMendable: Bool {
         switch self {
         case .foldedLine, .spaceBeforeColon, .malformedContentLength, .repeatedContentLength: true

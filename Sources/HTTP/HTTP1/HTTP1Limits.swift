@@ -1,28 +1,28 @@
-/// How much of a message is accepted before it is understood; all sizes in bytes.
+/// The limits of a message; all sizes are in bytes.
 package struct HTTP1Limits: Sendable {
-    /// The longest head, start line and final empty line included, and the longest trailer section.
+    /// The maximum size of a head, including start line and final empty line, and of a trailer section.
     ///
-    /// 16 KiB, like Node.js and Caddy, and one slab; nginx takes 4 × 8 KiB, Apache 8 KiB a line.
-    /// Beyond it: 431.
+    /// 16 KiB, like Node.js and Caddy, and one slab; nginx allows 4 × 8 KiB, Apache 8 KiB per line. Beyond
+    /// it: 431.
     package var sectionSize = 16 * 1024
-    /// The most field lines of a section.
+    /// The maximum number of field lines in a section.
     ///
     /// 100, like Apache and hyper. Beyond it: 431.
     package var fieldCount = 100
-    /// The longest request target.
+    /// The maximum length of a request target.
     ///
-    /// 8 KiB, like nginx and Apache; RFC 9112 §3 asks for 8000 octets of request line. Beyond it:
-    /// 414.
+    /// 8 KiB, like nginx and Apache; RFC 9112 §3 recommends 8000 octets for a request line. Beyond it: 414.
     package var targetSize = 8 * 1024
-    /// The longest extension of one chunk; extensions are dropped unread.
+    /// The maximum length of the extensions of one chunk; extensions are validated and dropped.
     package var chunkExtensionSize = 256
-    /// All extensions of one body: Go's CVE-2023-39326 was a body of little else.
+    /// The maximum total length of the extensions of one body; Go's CVE-2023-39326 was a body of mostly
+    /// extensions.
     package var chunkExtensionTotal = 16 * 1024
-    /// How many interim responses the caller accepts before the final one.
+    /// The maximum number of interim responses before the final one.
     package var informationalCount = 16
 
     package init() {}
 
-    /// The longest request line: a target of full length, and room for any method.
+    /// The maximum length of a request line: a target of maximum length, with space for any method.
     var requestLineSize: Int { min(sectionSize, targetSize + 64) }
 }

@@ -1,11 +1,11 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// A time as fields have it (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A time in the format of HTTP fields (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 package enum HTTPDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
 
-    /// Writes a time, in seconds since 1970.
+    /// Writes a time, given in seconds since 1970.
     static func append(_ seconds: UInt64, to output: OutputBuffer) {
         let (day, second) = (Int(seconds / 86_400), Int(seconds % 86_400))
         let date = CivilDate(daysSince1970: day)
@@ -26,7 +26,7 @@ package enum HTTPDate {
         output.append(" GMT")
     }
 
-    /// A time as text, in seconds since 1970.
+    /// Returns a time, given in seconds since 1970, as text.
     package static func text(_ seconds: UInt64) -> String {
         let output = OutputBuffer(capacity: 32)
         append(seconds, to: output)

@@ -1,21 +1,21 @@
 package import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// What a head says about the connection it is sent on.
+/// The connection directive in a head.
 package enum ConnectionDirective: Sendable, Equatable {
-    /// No directive, which in HTTP/1.1 means that it stays open.
+    /// No directive; in HTTP/1.1 the connection stays open.
     case persistent
-    /// `Connection: keep-alive`, with how long it is kept without a request, in seconds: clients that
-    /// know it close first, and lose no request to a close that is on its way.
+    /// `Connection: keep-alive` with the idle timeout in seconds.
+    ///
+    /// Clients that support it close first, and lose no request to a simultaneous close.
     case kept(seconds: Int)
     /// `Connection: close`.
     case close
 }
 
-/// Writes heads.
+/// Encodes heads.
 ///
-/// Host, framing and connection fields come from the arguments alone; lines of that kind in
-/// `headers` are left out.
+/// Host, framing and connection fields come from the arguments alone; such lines in `headers` are omitted.
 package enum HeadEncoder {
     private static let written = KnownFieldSet(
         .contentLength,
@@ -28,10 +28,10 @@ package enum HeadEncoder {
     )
     static let writtenInRequests = written.union(KnownFieldSet(.host))
 
-    /// Writes a request head.
+    /// Encodes a request head.
     ///
-    /// Target and host are visible ASCII, the framing is not `untilClose`: anything else is our
-    /// bug and traps. `hopFields` are for the next hop only, such as `TE` or `Upgrade`.
+    /// Target and host must be visible ASCII, and the framing must not be `untilClose`; a violation is a
+    /// programming error and traps. `hopFields` are for the next hop only, such as `TE` or `Upgrade`.
     package static func encodeRequest(
         method: HTTPMethod,
         target: String,
@@ -53,7 +53,7 @@ package enum HeadEncoder {
         output.append("\r\n")
         headers.encode(into: output, omitting: writtenInRequests)
         if framing == .none, method.anticipatesContent {
-            // RFC 9110 §8.6: the origin would wait for content, or ask for a length.
+            // RFC 9110 §8.6: otherwise the origin would wait for content, or require a length.
             encode(.length(0), into: output)
         } else {
             encode(framing, into: output)
@@ -61,11 +61,11 @@ package enum HeadEncoder {
         encode(connection, hopFields, into: output)
     }
 
-    /// Writes the head of a final response.
+    /// Encodes the head of a final response.
     ///
-    /// `announcedLength` is the Content-Length of a response without body: to HEAD, or 304. A body
-    /// that ends with the connection brings `Connection: close` with it. `date` is when a response
-    /// came that does not say when it was made, in seconds since 1970.
+    /// `announcedLength` is the Content-Length of a response without a body: a response to HEAD, or 304. If
+    /// the body ends with the connection, the head contains `Connection: close`. `date` is the time, in
+    /// seconds since 1970, at which a response without a `Date` field was received.
     package static func encodeResponse(
         status: HTTPStatus,
         headers: HTTPHeaders,
@@ -91,7 +91,7 @@ package enum HeadEncoder {
         encode(framing == .untilClose ? .close : connection, hopFields, into: output)
     }
 
-    /// Writes an interim response, or 101 with its hop fields.
+    /// Encodes an interim response, or 101 with its hop fields.
     package static func encodeInformational(
         status: HTTPStatus,
         headers: HTTPHeaders = HTTPHeaders(),
@@ -123,7 +123,7 @@ package enum HeadEncoder {
         }
     }
 
-    /// Writes the connection's own fields and the empty line.
+    /// Encodes the fields of the connection and the empty line.
     private static func encode(
         _ connection: ConnectionDirective,
         _ hopFields: HTTPHeaders,
@@ -148,6 +148,6 @@ package enum HeadEncoder {
 }
 
 extension HTTPMethod {
-    /// Whether a request with this method says what its content means (RFC 9110 §9.3.3, RFC 5789).
+    /// Whether the method defines a meaning for request content (RFC 9110 §9.3.3, RFC 5789).
     fileprivate var anticipatesContent: Bool { self == .post || self == .put || self == .patch }
 }

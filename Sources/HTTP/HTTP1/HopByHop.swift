@@ -1,16 +1,15 @@
 import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before our own fields
-/// are added.
+/// The removal of fields for one connection only (RFC 9110 §7.6.1), before netproxy adds its own fields.
 package struct HopByHop: Sendable {
-    /// Protected fields that `Connection` nominated, each once: worth a log line.
+    /// Protected fields that `Connection` nominated, each once; they are logged.
     package private(set) var refused: [HTTPFieldName] = []
 
-    /// Removes the hop-by-hop fields and everything that `Connection` nominates.
+    /// Removes the hop-by-hop fields and all fields that `Connection` nominates.
     ///
-    /// `protected` may not be nominated, beside what `KnownField.isProtected` names: the fields
-    /// that a channel puts its credential in.
+    /// `protected` fields may not be nominated, in addition to those of `KnownField.isProtected`: the fields
+    /// in which a channel sends its credential.
     package init(
         removingFrom headers: inout HTTPHeaders,
         protecting protected: [HTTPFieldName] = []
@@ -21,7 +20,7 @@ package struct HopByHop: Sendable {
         let nominated = headers.contains(KnownField.connection) ? HopByHop.nominations(headers) : []
         headers.remove(.hopByHop)
         headers.removeImitations(of: HopByHop.inimitable)
-        // A head may nominate thousands: each name once, and all of them in one pass.
+        // A head can nominate thousands of fields: collect each name once, and remove all in one pass.
         var removed: Set<HTTPFieldName> = []
         for name in nominated {
             if name.known?.isProtected != true, !protected.contains(where: name.looksLike) {
@@ -33,16 +32,16 @@ package struct HopByHop: Sendable {
         headers.remove(removed)
     }
 
-    /// The fields that no other spelling may stand for: those of one hop, and those that frame.
+    /// The fields for which no other spelling is allowed: those for one hop and those that frame.
     private static let inimitable = KnownFieldSet { $0.isHopByHop || $0 == .contentLength }
 
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {
         var names: [HTTPFieldName] = []
         headers.forEachValue(of: .connection) { value in
-            // Nearly always the whole of it.
+            // Usually this is the complete value.
             if value.equals("keep-alive", in: 0..<value.count) { return }
             _ = value.forEachElement { element in
-                // Options of the connection itself, and by far the most frequent.
+                // Options of the connection itself, and by far the most frequent ones.
                 if value.equals("close", in: element) || value.equals("keep-alive", in: element) {
                     return
                 }

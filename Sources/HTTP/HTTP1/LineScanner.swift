@@ -1,33 +1,33 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// Finds the lines of a section while its bytes arrive, and refuses every control byte at once.
+/// Finds the lines of a section while its bytes arrive, and refuses every control byte immediately.
 ///
-/// One pass: where the last call stopped, the next one goes on. What passes holds no control byte
-/// but HTAB and the CRLF of its lines, so the parsers after it need not look for any.
+/// It makes one pass: each call continues at the position where the previous one stopped. Scanned bytes
+/// contain no control byte except HTAB and the CRLF of each line, so later parsers need not check for them.
 struct LineScanner: Sendable {
-    /// What precedes the field lines.
+    /// The line before the field lines.
     enum Opening {
         case requestLine, statusLine, none
     }
 
-    /// Where the first line starts: 2 after the empty line that a request may begin with.
+    /// The offset of the first line: 2 after the empty line that may precede a request.
     private(set) var start = 0
-    /// The position of each line's CR.
+    /// The offset of the CR of each line.
     private(set) var lineEnds: [Int] = []
-    /// How many bytes were looked at altogether; for the test that counts them.
+    /// The total number of examined bytes, for the test that counts them.
     private(set) var examined = 0
-    /// Whether a byte of the first line was seen.
+    /// Whether a byte of the first line has arrived.
     var hasBegun: Bool { position > start }
     private let opening: Opening
-    /// Of the limits only what is looked at here: every connection at work has a scanner.
+    /// Copies of the limits that the scanner needs: every busy connection has a scanner.
     private let fieldLimit: Int
     private let sectionLimit: Int
     private let firstLineLimit: Int
     private var position = 0
-    /// Where the present line starts.
+    /// The offset of the current line.
     private var lineStart = 0
-    /// How long the section may be up to the end of the present line.
+    /// The maximum length of the section up to the end of the current line.
     private var limit: Int
 
     init(_ opening: Opening, limits: HTTP1Limits) {
@@ -39,9 +39,9 @@ struct LineScanner: Sendable {
         limit = firstLineLimit
     }
 
-    /// The length of the section with its final empty line, or nil where it is not complete.
+    /// Returns the length of the section with its final empty line; `nil` if the section is not complete.
     ///
-    /// Every call gets the same bytes again, and more after them.
+    /// Every call receives the same bytes again, followed by more.
     mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
         while true {
             let bound = min(limit, bytes.count)
@@ -66,14 +66,14 @@ struct LineScanner: Sendable {
         }
     }
 
-    /// Gets ready for the next section.
+    /// Prepares for the next section.
     mutating func reset() {
         (start, position, lineStart) = (0, 0, 0)
         limit = firstLineLimit
         lineEnds.removeAll(keepingCapacity: true)
     }
 
-    /// Takes note of a line; true for the empty one that ends the section.
+    /// Records a line; returns true for the empty line that ends the section.
     private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
         guard end == lineStart else {
             lineEnds.append(end)
@@ -88,8 +88,8 @@ struct LineScanner: Sendable {
         case .none: return true
         case .statusLine: throw .malformedStatusLine
         case .requestLine:
-            // RFC 9112 §2.2: one empty line may precede a request, left over from the
-            // content of the one before. No client sends two.
+            // RFC 9112 §2.2: one empty line may precede a request, left over from the content of the previous
+            // one. No client sends two.
             guard start == 0 else { throw .malformedRequestLine }
             start = end + 2
             lineStart = start

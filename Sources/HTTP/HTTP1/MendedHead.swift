@@ -1,18 +1,17 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// The head of a response with what a proxy may repair repaired, so that it is read, and forwarded, as
-/// if it had come that way; in requests nothing is repaired.
+/// A response head after the repairs that a proxy may make; it is read and forwarded in this form.
 ///
-/// A folded line is joined with a space (RFC 9112 §5.2), white space before a colon is removed (§5.1),
-/// and a length that is given several times is given once (RFC 9110 §8.6). What is ambiguous stays, and
-/// is refused.
+/// Requests are never repaired. A folded line is joined with a space (RFC 9112 §5.2), white space before a
+/// colon is removed (§5.1), and a repeated length is reduced to one (RFC 9110 §8.6). Ambiguous parts stay,
+/// and are refused.
 struct MendedHead {
     let bytes: [UInt8]
     /// The lines of `bytes`.
     let lines: LineScanner
 
-    /// Repairs a head that a scanner found the lines of.
+    /// Repairs a head whose lines a scanner found.
     init(_ head: Span<UInt8>, lines found: LineScanner) throws(HTTP1Error) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(head.count)
@@ -21,7 +20,7 @@ struct MendedHead {
         while index < found.lineEnds.count {
             var line = MendedHead.line(index, of: head, found)
             index += 1
-            // White space after the status line is no fold, and hides a field from some readers.
+            // White space after the status line is not a fold; it hides a field from some readers.
             if index > 1 {
                 while index < found.lineEnds.count {
                     let next = MendedHead.line(index, of: head, found)
@@ -64,7 +63,7 @@ struct MendedHead {
         return trimmed(line[..<colon]) + line[colon...]
     }
 
-    /// The one length that a line names, however often.
+    /// Returns the length that a line contains, even if it is repeated; `nil` if the values differ.
     private static func repeatedLength(_ line: [UInt8]) -> [UInt8]? {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
             Grammar.equalIgnoringCase(

@@ -1,9 +1,9 @@
 import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// A request without its body, checked.
+/// A validated request head.
 ///
-/// `headers` still holds everything that came, framing and hop-by-hop fields included.
+/// `headers` contains all received fields, including framing and hop-by-hop fields.
 package struct RequestHead: Sendable {
     package var method: HTTPMethod
     package var target: RequestTarget
@@ -11,31 +11,31 @@ package struct RequestHead: Sendable {
     package var headers: HTTPHeaders
     /// Never `untilClose`.
     package var framing: BodyFraming
-    /// Whether the sender lets another request follow.
+    /// Whether the sender allows another request on the connection.
     package var keepAlive: Bool
     /// Whether the sender waits for 100 (Continue) before it sends the body.
     package var expectsContinue: Bool
     /// The Host field, which equals the target's authority in absolute-form.
     ///
-    /// Without a Host (HTTP/1.0) the target's authority, where it has one.
+    /// Without a Host field (HTTP/1.0), it is the target's authority, if any.
     package var host: Authority?
 }
 
 extension RequestHead {
-    /// A placeholder for a head that could not be read, to write the refusal by.
+    /// Returns a placeholder for a head that could not be parsed, for writing the error response.
     ///
-    /// Only the method matters: the answer to HEAD must have no content (RFC 9110
-    /// §9.3.2), whatever is wrong with the rest.
+    /// Only the method matters: the response to HEAD must not have content (RFC 9110 §9.3.2), even if the
+    /// rest of the head is invalid.
     package static func unreadable(_ bytes: Span<UInt8>) -> RequestHead {
         refused(isHead(bytes) ? .head : .get, .origin("/"))
     }
 
-    /// The same of a request line that was read elsewhere.
+    /// Returns a placeholder for a request line that was parsed elsewhere.
     package static func refused(_ method: HTTPMethod, path: String) -> RequestHead {
         refused(method, .origin(path))
     }
 
-    /// A head of which only the request line counts, since something in it is wrong.
+    /// Returns a head in which only the request line is meaningful, because the rest is invalid.
     static func refused(_ method: HTTPMethod, _ target: RequestTarget) -> RequestHead {
         RequestHead(
             method: method,
@@ -59,11 +59,11 @@ extension RequestHead {
     }
 }
 
-/// The versions that are spoken.
+/// The supported versions.
 package enum HTTP1Version: Sendable, Equatable {
     case http10, http11
 
-    /// Reads exactly `HTTP/1.0` or `HTTP/1.1`; `malformed` is thrown for what is no version at all.
+    /// Parses exactly `HTTP/1.0` or `HTTP/1.1`; throws `malformed` if the bytes are not a version.
     init(_ bytes: Span<UInt8>, else malformed: HTTP1Error) throws(HTTP1Error) {
         let name: InlineArray<5, UInt8> = [0x48, 0x54, 0x54, 0x50, 0x2F]
         guard bytes.count == 8, bytes[6] == UInt8(ascii: ".") else { throw malformed }

@@ -1,23 +1,23 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// Turns the bytes of a request head into a `RequestHead`, or refuses them (RFC 9112 §3, §5, §6).
+/// Decodes the bytes of a request head into a `RequestHead`, or refuses them (RFC 9112 §3, §5, §6).
 ///
-/// Used again for every request of a connection. After an error it is spent.
+/// The decoder is reused for every request of a connection. After an error it must not be used again.
 package struct RequestHeadDecoder: Sendable {
-    /// Room in the header bytes for what is added on the way: Via, a request id.
+    /// Space in the header bytes for added fields: Via, a request ID.
     ///
-    /// A credential needs none, since its bytes are shared; a proof is longer, and moves the rest. So
-    /// most heads keep below the kilobyte that malloc gives from a thread's own list.
+    /// A credential needs no space, since its bytes are shared; a proof is longer, and causes a reallocation.
+    /// With this size, most heads stay below the kilobyte that malloc serves from a thread's own list.
     private static let spare = 256
     private let targetLimit: Int
     private var lines: LineScanner
-    /// The Host that came last, and what it means: a connection's requests mostly name the same.
+    /// The most recent Host and its parsed form; most requests of a connection name the same host.
     private var lastHost: (bytes: [UInt8], authority: Authority)?
-    /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
+    /// The number of bytes examined for line ends; a test compares it with the length of the input.
     package var examinedBytes: Int { lines.examined }
 
-    /// Whether there is anything yet of the next head, but for the empty line that may precede it.
+    /// Whether a byte of the next head has arrived, not counting an empty line before it.
     package var hasBegun: Bool { lines.hasBegun }
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
@@ -25,9 +25,9 @@ package struct RequestHeadDecoder: Sendable {
         lines = LineScanner(.requestLine, limits: limits)
     }
 
-    /// Decodes the head that `bytes` starts with; `consumed` is its length.
+    /// Decodes the head at the start of `bytes`; `consumed` is its length.
     ///
-    /// Nil: call again with the same bytes and more after them.
+    /// If the result is `nil`, call again with the same bytes followed by more.
     package mutating func decode(
         _ bytes: Span<UInt8>
     ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {
@@ -63,15 +63,15 @@ package struct RequestHeadDecoder: Sendable {
         do throws(HTTP1Error) {
             return try lines.scan(bytes)
         } catch {
-            // RFC 8446 §5.1: a handshake begins with this byte, and no request does.
+            // RFC 8446 §5.1: a TLS handshake begins with this byte, and no request does.
             throw !bytes.isEmpty && bytes[0] == 22 ? .encryptedRequest : error
         }
     }
 
-    /// What the request line of a refused head tells, for the log: method and target, and no fields.
+    /// Returns the method and target of a refused head for the log, without fields.
     ///
-    /// Nil where the line is not complete, or is what the head was refused for. `bytes` are the ones
-    /// that were decoded last.
+    /// Returns `nil` if the request line is incomplete, or is the reason for the refusal. `bytes` must be the
+    /// bytes of the last call to `decode`.
     package func requestLine(of bytes: Span<UInt8>) -> RequestHead? {
         guard let end = lines.lineEnds.first,
             let line = try? RequestLine(bytes.extracting(lines.start..<end), targetLimit)
@@ -79,7 +79,7 @@ package struct RequestHeadDecoder: Sendable {
         return .refused(line.method, line.target)
     }
 
-    /// RFC 9112 §3.2: exactly one Host, well-formed, and the same as the target's authority.
+    /// Requires exactly one well-formed Host that equals the target's authority (RFC 9112 §3.2).
     private mutating func host(
         _ fields: FieldSection,
         _ line: RequestLine,
@@ -98,7 +98,7 @@ package struct RequestHeadDecoder: Sendable {
         case .absolute(let scheme, let authority, _):
             guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
         case .authority(let authority):
-            // Some clients leave the port out there.
+            // Some clients omit the port there.
             guard host.host == authority.host, host.port == nil || host.port == authority.port
             else { throw .hostMismatch }
         case .origin, .asterisk: break
@@ -114,7 +114,7 @@ package struct RequestHeadDecoder: Sendable {
     }
 }
 
-/// `token SP target SP HTTP/1.[01]`, exactly (RFC 9112 §3).
+/// The request line: exactly `token SP target SP HTTP/1.[01]` (RFC 9112 §3).
 private struct RequestLine {
     let method: HTTPMethod
     let target: RequestTarget

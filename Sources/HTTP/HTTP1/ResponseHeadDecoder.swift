@@ -1,23 +1,23 @@
 package import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// A response without its body, checked.
+/// A validated response head.
 package struct ResponseHead: Sendable {
     package var status: HTTPStatus
     package var version: HTTP1Version
     package var headers: HTTPHeaders
     package var framing: BodyFraming
-    /// Whether the connection may be used again, as far as the head tells.
+    /// Whether the head allows the connection to be reused.
     package var keepAlive: Bool
-    /// Content-Length where there is no body: the answer to HEAD, and 304.
+    /// The Content-Length of a response without a body: a response to HEAD, or 304.
     package var announcedLength: Int?
 }
 
-/// Turns the bytes of a response head into a `ResponseHead`, or refuses them (RFC 9112 §4, §6.3).
+/// Decodes the bytes of a response head into a `ResponseHead`, or refuses them (RFC 9112 §4, §6.3).
 ///
-/// Interim responses (1xx) come out like any other; the caller goes on until the final one.
+/// Interim responses (1xx) are returned like any other; the caller continues until the final one.
 package struct ResponseHeadDecoder: Sendable {
-    /// Room in the header bytes for what is added on the way.
+    /// Space in the header bytes for added fields.
     private static let spare = 256
     private var lines: LineScanner
 
@@ -25,9 +25,9 @@ package struct ResponseHeadDecoder: Sendable {
         lines = LineScanner(.statusLine, limits: limits)
     }
 
-    /// Decodes the head that `bytes` starts with; `consumed` is its length.
+    /// Decodes the head at the start of `bytes`; `consumed` is its length.
     ///
-    /// Nil: call again with the same bytes and more after them.
+    /// If the result is `nil`, call again with the same bytes followed by more.
     package mutating func decode(
         _ bytes: Span<UInt8>,
         answering method: HTTPMethod
@@ -91,16 +91,16 @@ package struct ResponseHeadDecoder: Sendable {
     }
 }
 
-/// Takes response heads out of the bytes that were read from a connection.
+/// Extracts response heads from the bytes that were read from a connection.
 package struct ResponseReader: Sendable {
     private var decoder: ResponseHeadDecoder
 
-    /// Begins at the start of a response.
+    /// Creates a reader at the start of a response.
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         decoder = ResponseHeadDecoder(limits: limits)
     }
 
-    /// Takes the next head out of the buffer, or returns nil until it is complete.
+    /// Removes the next head from the buffer; returns `nil` until the head is complete.
     package mutating func next(
         from buffer: ReadBuffer,
         answering method: HTTPMethod

@@ -26,9 +26,8 @@ package enum TrailerSection {
 
     /// Decodes field lines, each with CRLF, and the empty line that ends them.
     ///
-    /// - Returns: the fields that may be used; `nil` if there are none.
-    /// - Throws: `forbiddenTrailer` for one that frames or routes the message, and what a line is refused
-    ///   for.
+    /// - Returns: the allowed fields; `nil` if there are none.
+    /// - Throws: `forbiddenTrailer` for a field that frames or routes the message, or the error of a malformed line.
     package static func decode(
         _ section: Span<UInt8>,
         limits: HTTP1Limits
@@ -38,7 +37,7 @@ package enum TrailerSection {
         return try fields(of: section.extracting(0..<length), lines)
     }
 
-    /// The fields of a section whose lines are known.
+    /// Returns the fields of a section whose lines are known.
     static func fields(
         of section: Span<UInt8>,
         _ lines: LineScanner

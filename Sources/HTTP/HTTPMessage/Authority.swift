@@ -2,23 +2,25 @@ import NetproxyBytes
 
 /// Host and port, as in `Host` and an absolute request target (RFC 9110 §7.2), parsed strictly.
 ///
-/// Narrower than RFC 3986 §3.2.2: a registered name consists of letters, digits and `-._~`.
-/// Sub-delimiters and percent-encoding never name an Internet host, and `Host: a,b` must not pass.
+/// The grammar is narrower than RFC 3986 §3.2.2: a registered name consists of letters, digits and `-._~`.
+/// Sub-delimiters and percent-encoding never name an Internet host, and `Host: a,b` must be refused.
 public struct Authority: Sendable, Hashable, CustomStringConvertible {
-    /// The name in lower case, or an IP address; IPv6 without brackets, in the form of RFC 5952.
+    /// The name in lowercase, or an IP address; IPv6 without brackets, in the form of RFC 5952.
     public let host: String
-    /// The port, if one is given.
+    /// The port, if the text contains one.
     public let port: UInt16?
     /// Whether the host is an IPv4 or IPv6 address.
     public let isIPLiteral: Bool
 
-    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; nothing else, userinfo in particular.
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; returns `nil` for anything else, including
+    /// userinfo.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         self.init(bytes.span)
     }
 
-    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; nothing else, userinfo in particular.
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; returns `nil` for anything else, including
+    /// userinfo.
     package init?(_ bytes: Span<UInt8>) {
         guard !bytes.isEmpty else { return nil }
         let hostEnd: Int
@@ -50,11 +52,11 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
             && (port ?? scheme.defaultPort) == (other.port ?? scheme.defaultPort)
     }
 
-    /// Whether browsers take the host for this machine itself, and so say where a request comes from
-    /// (`Sec-Fetch-Site`): `localhost`, a name below it, 127.0.0.0/8 or `::1`.
+    /// Whether browsers treat the host as this machine: `localhost`, a name below it, 127.0.0.0/8 or `::1`.
     ///
-    /// That is what makes an origin "potentially trustworthy" (W3C Secure Contexts §3.1). `0.0.0.0`,
-    /// `::` and IPv4-mapped addresses lead here as well, but browsers do not trust them.
+    /// Such an origin is "potentially trustworthy" (W3C Secure Contexts §3.1), so browsers send
+    /// `Sec-Fetch-Site`. `0.0.0.0`, `::` and IPv4-mapped addresses also reach this machine, but browsers do
+    /// not trust them.
     package var isLoopbackName: Bool {
         guard isIPLiteral else { return host == "localhost" || host.hasSuffix(".localhost") }
         switch IPAddress(host) {
@@ -64,8 +66,10 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the host is `0.0.0.0`, `::` or an IPv4-mapped address: other spellings of addresses,
-    /// which no program needs and by which a web page hides where a request comes from.
+    /// Whether the host is `0.0.0.0`, `::` or an IPv4-mapped address.
+    ///
+    /// No program needs these alternative spellings, and a web page can use them to hide the source of a
+    /// request.
     package var isDisguisedAddress: Bool {
         guard isIPLiteral else { return false }
         switch IPAddress(host) {
@@ -81,7 +85,7 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         return port.map { "\(name):\($0)" } ?? name
     }
 
-    /// The host as it is written before a port: an IPv6 address in brackets (RFC 3986 §3.2.2).
+    /// Returns the host as written before a port: an IPv6 address in brackets (RFC 3986 §3.2.2).
     package static func bracketed(_ host: String) -> String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
@@ -107,8 +111,7 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         }
         if labelStart < bytes.count { lastLabel = labelStart..<bytes.count }
         if IPv4Address.isValid(bytes) { return (bytes.string(in: 0..<bytes.count), true) }
-        // Other spellings that resolvers take for an address (127.1, 0x7f.1, 127.0.0.1.) are not
-        // host names.
+        // Other spellings that resolvers treat as an address (127.1, 0x7f.1, 127.0.0.1.) are not host names.
         if IPv4Address.isNumber(bytes.extracting(lastLabel)) { return nil }
         let text = bytes.string(in: 0..<bytes.count)
         return (hasUpper ? text.lowercased() : text, false)

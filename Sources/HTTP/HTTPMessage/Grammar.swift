@@ -2,7 +2,7 @@ import NetproxyBytes
 
 /// The character classes of RFC 9110 §5.6.
 ///
-/// Bit masks and comparisons rather than a table: nothing to initialize or load.
+/// Implemented with bit masks and comparisons, because a table would have to be initialized and loaded.
 public enum Grammar {
     /// Whether a byte may be in a token: tchar, RFC 9110 §5.6.2.
     @inlinable public static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -11,7 +11,7 @@ public enum Grammar {
         return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
     }
 
-    /// Whether a byte is a letter, a digit or a hyphen, as in almost all names of fields.
+    /// Whether a byte is a letter, a digit or a hyphen, as in almost all field names.
     @inlinable public static func isPlainNameByte(_ byte: UInt8) -> Bool {
         let mask: UInt64 = byte < 64 ? 0x03FF_2000_0000_0000 : 0x07FF_FFFE_07FF_FFFE
         return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
@@ -22,13 +22,13 @@ public enum Grammar {
         (byte >= 0x20 && byte != 0x7F) || byte == 0x09
     }
 
-    /// Whether a byte may be in a request target: visible ASCII other than `#`, since a target has
-    /// no fragment (RFC 9112 §3.2).
+    /// Whether a byte may be in a request target: visible ASCII except `#`, since a target has no fragment
+    /// (RFC 9112 §3.2).
     @inlinable public static func isTargetByte(_ byte: UInt8) -> Bool {
         byte &- 0x21 < 0x5E && byte != 0x23
     }
 
-    /// Whether `isTargetByte` holds for each byte.
+    /// Whether `isTargetByte` is true for every byte.
     package static func isTarget(_ bytes: Span<UInt8>) -> Bool {
         bytes.isVisible(without: UInt8(ascii: "#"))
     }
@@ -48,7 +48,7 @@ public enum Grammar {
         return letter &- 0x61 < 6 ? letter &- 0x57 : nil
     }
 
-    /// Whether a text is a token: one tchar or more, and nothing else.
+    /// Whether a text is a token, which is one or more tchar.
     public static func isToken(_ text: String) -> Bool {
         isToken(text.utf8.span)
     }
@@ -60,7 +60,7 @@ public enum Grammar {
         return true
     }
 
-    /// Whether a text may be a field value: no control byte but HTAB, no outer white space.
+    /// Whether a text may be a field value: no control byte except HTAB, and no outer white space.
     public static func isFieldValue(_ text: String) -> Bool {
         let bytes = text.utf8.span
         guard !bytes.isEmpty else { return true }
@@ -74,12 +74,12 @@ public enum Grammar {
         byte == 0x20 || byte == 0x09
     }
 
-    /// The lower-case form of an ASCII letter; any other byte as it is.
+    /// Returns the lowercase form of an ASCII letter; any other byte unchanged.
     @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// Whether two texts are equal but for the case of ASCII letters.
+    /// Whether two texts are equal, ignoring the case of ASCII letters.
     public static func equalIgnoringCase(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         for index in left.indices where lowercased(left[index]) != lowercased(right[index]) {
@@ -88,7 +88,7 @@ public enum Grammar {
         return true
     }
 
-    /// Whether two texts are equal but for the case of ASCII letters.
+    /// Whether two texts are equal, ignoring the case of ASCII letters.
     public static func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
         equalIgnoringCase(left.utf8.span, right.utf8.span)
     }

@@ -5,20 +5,21 @@ public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
     /// The value, without outer white space.
     public let value: String
 
-    /// Makes a field, or returns `nil` if the value has a control byte (CR, LF, NUL, …) or outer
-    /// white space: it is validated, never repaired (RFC 9110 §5.5).
+    /// Creates a field; returns `nil` if the value has a control byte (CR, LF, NUL, …) or outer white space.
+    ///
+    /// A value is validated, never repaired (RFC 9110 §5.5).
     public init?(_ name: HTTPFieldName, _ value: String) {
         guard !name.isUnfit, Grammar.isFieldValue(value) else { return nil }
         self.name = name
         self.value = value
     }
 
-    /// Makes a field; with a value that no field may hold, one that cannot be sent.
+    /// Creates a field; if the value is not a valid field value, the field cannot be sent.
     package init(checking name: HTTPFieldName, _ value: String) {
         self = HTTPField(name, value) ?? HTTPField(unfit: name)
     }
 
-    /// Stands for a field that cannot be sent.
+    /// Creates a placeholder for a field that cannot be sent.
     package init(unfit name: HTTPFieldName) {
         self.init(validated: HTTPFieldName(unfit: name.text), "")
     }

@@ -1,5 +1,5 @@
 extension HTTPFieldName {
-    /// The fields that usually carry credentials, by specification or by common practice.
+    /// The fields that usually contain credentials, by specification or by common practice.
     package static let credentials: Set<HTTPFieldName> = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
         "Apikey", "X-Apikey", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
@@ -14,10 +14,10 @@ extension HTTPFieldName {
         "X-Secret", "X-Secret-Key", "X-Access-Key", "X-Password", "X-Jwt-Assertion",
     ]
 
-    /// Whether the field usually carries a credential.
+    /// Whether the field usually contains a credential.
     package var holdsCredential: Bool { isAmong(HTTPFieldName.credentials) }
 
-    /// Whether it is one of the given fields, in whatever spelling.
+    /// Whether the name is one of the given fields, in any spelling.
     package func isAmong(_ names: Set<HTTPFieldName>) -> Bool {
         names.contains(self) || names.contains(where: looksLike)
     }

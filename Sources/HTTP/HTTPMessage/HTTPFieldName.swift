@@ -1,16 +1,17 @@
-/// A field name (RFC 9110 §5.1): a token, compared without regard to case.
+/// A field name (RFC 9110 §5.1): a token, compared ignoring case.
 public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
     ExpressibleByStringLiteral
 {
     package let known: KnownField?
-    /// The name as it was spelled.
+    /// The name in its original spelling.
     public let text: String
-    /// Whether it has a byte other than letters, digits and hyphens, and so may look like another name.
+    /// Whether the name has a byte other than letters, digits and hyphens, so that it can look like another
+    /// name.
     let isUnusual: Bool
-    /// Whether it names a field that cannot be sent: it is no token, or the value was unfit.
+    /// Whether the field cannot be sent, because the name is not a token or the value was not valid.
     package let isUnfit: Bool
 
-    /// Makes a name, or returns `nil` if the text is not a token or longer than 65,535 bytes.
+    /// Creates a name; returns `nil` if the text is not a token or exceeds 65,535 bytes.
     public init?(_ text: String) {
         guard Grammar.isToken(text), text.utf8.count <= Int(UInt16.max) else { return nil }
         self.text = text
@@ -19,9 +20,9 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         isUnfit = false
     }
 
-    /// Makes a name from a literal.
+    /// Creates a name from a literal.
     ///
-    /// One that is no token ends no process: a request that has it is refused when it is built or sent.
+    /// A literal that is not a token does not trap: a request with it is refused when it is built or sent.
     public init(stringLiteral value: String) {
         self = HTTPFieldName(value) ?? HTTPFieldName(unfit: value)
     }
@@ -33,7 +34,7 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         isUnfit = false
     }
 
-    /// Names a field that cannot be sent; of a long text, the beginning.
+    /// Creates the name of a field that cannot be sent, truncated to 256 bytes.
     package init(unfit text: String) {
         self.text = String(decoding: text.utf8.prefix(256), as: UTF8.self)
         known = nil
@@ -47,12 +48,12 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return Grammar.equalIgnoringCase(left.text, right.text)
     }
 
-    /// Hashes the name in lower case.
+    /// Hashes the name in lowercase.
     public func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(Grammar.lowercased(byte)) }
     }
 
-    /// The name as it was spelled.
+    /// The name in its original spelling.
     public var description: String { text }
 }
 

@@ -2,24 +2,25 @@ package import NetproxyBytes
 
 /// A field section (RFC 9110 §6.3): field lines in order.
 ///
-/// It holds the bytes of the head and an index of the lines; a `String` is made only on demand.
-/// Every line in `arena` ends with CRLF, so encoding copies runs of untouched lines at once.
+/// It contains the bytes of the head and an index of the lines; a `String` is created only on demand. Every
+/// line in `arena` ends with CRLF, so encoding copies consecutive unmodified lines in one step.
 public struct HTTPHeaders: Sendable {
     /// The tag of a line whose name is not a known field.
     static let unknown: UInt8 = 0xFF
-    /// The tag of a line without a value, which stands for a field that cannot be sent.
+    /// The tag of a line without a value, which represents a field that cannot be sent.
     static let unfit: UInt8 = 0xFE
 
     /// The lines; the tag is the raw value of the `KnownField`.
     var arena: LineArena
-    /// One bit per known field that is present: most lookups need no search.
+    /// One bit for each known field that is present, so that most lookups need no search.
     private var present: UInt64 = 0
-    /// One bit per length of the names that are no known field and were ever added: most lookups of
-    /// such a name need no search either.
+    /// One bit for each name length of fields, other than known ones, that were ever added.
+    ///
+    /// With it, most lookups of such a name need no search either.
     private var otherLengths: UInt64 = 0
-    /// Whether a field that is not a known one was ever added.
+    /// Whether a field other than a known one was ever added.
     private var hasOthers: Bool { otherLengths != 0 }
-    /// Whether one of those has a name that may look like another: see `looksLike`.
+    /// Whether such a field has a name that can look like another; see `looksLike`.
     package private(set) var hasUnusualNames = false
     /// Whether a field that cannot be sent was ever added.
     package private(set) var hasUnfitFields = false
@@ -27,17 +28,17 @@ public struct HTTPHeaders: Sendable {
     /// The known fields that are present.
     package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
 
-    /// Makes an empty field section.
+    /// Creates an empty field section.
     public init() {
         arena = LineArena()
     }
 
-    /// Starts a section over the bytes of a head; `append(name:value:…)` then indexes its lines.
+    /// Creates a section over the bytes of a head; `append(name:value:…)` then indexes its lines.
     ///
     /// - Parameters:
     ///   - head: the bytes.
-    ///   - spare: room for fields that are added later, in bytes.
-    ///   - lines: how many lines will be indexed.
+    ///   - spare: space for fields that are added later, in bytes.
+    ///   - lines: the expected number of lines.
     package init(head: Span<UInt8>, spare: Int, lines: Int = 16) {
         arena = LineArena(head, spareBytes: spare, lines: lines + 8)
     }
@@ -67,7 +68,7 @@ public struct HTTPHeaders: Sendable {
         return arena.bytes(of: line).string(in: line.value)
     }
 
-    /// The values of all lines with this name, in order.
+    /// Returns the values of all lines with this name, in order.
     public func values(of name: HTTPFieldName) -> [String] {
         let lines = arena.lines
         var values: [String] = []
@@ -80,8 +81,9 @@ public struct HTTPHeaders: Sendable {
         return values
     }
 
-    /// The elements of a list field (RFC 9110 §5.6.1) without quoted strings: of all its lines,
-    /// trimmed, without empty ones.
+    /// Returns the elements of a list field (RFC 9110 §5.6.1) without quoted strings.
+    ///
+    /// The elements of all lines are trimmed, and empty ones are omitted.
     package func elements(of name: HTTPFieldName) -> [Substring] {
         values(of: name).flatMap { value in
             value.split(separator: ",").compactMap { element in
@@ -105,8 +107,9 @@ public struct HTTPHeaders: Sendable {
         noteAll(of: other)
     }
 
-    /// Adds the lines of another section at the end, and shares their bytes if possible: for lines
-    /// that many messages have in common.
+    /// Adds the lines of another section at the end, and shares their bytes if possible.
+    ///
+    /// It is meant for lines that many messages have in common.
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
         noteAll(of: other)
@@ -120,8 +123,9 @@ public struct HTTPHeaders: Sendable {
         hasUnfitFields = hasUnfitFields || other.hasUnfitFields
     }
 
-    /// Whether the sections may have a field in common, in whatever spelling; true, too, if each has
-    /// one that is not a known field, with names of the same length.
+    /// Whether the sections can have a field in common, in any spelling.
+    ///
+    /// Also true if both have a field, other than a known one, with names of the same length.
     package func mayOverlap(_ other: HTTPHeaders) -> Bool {
         present & other.present != 0 || otherLengths & other.otherLengths != 0
             || hasUnusualNames || other.hasUnusualNames
@@ -169,7 +173,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes lines by their names; those of known fields stay.
+    /// Removes lines by name; lines of known fields stay.
     mutating func removeOthers(where isRemoved: (Span<UInt8>) -> Bool) {
         guard hasOthers else { return }
         arena.removeLines { line, bytes in
@@ -177,7 +181,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The names of the lines that are no known fields and satisfy a condition, in order.
+    /// Returns the names, in order, of the lines that are not known fields and satisfy a condition.
     package func others(where matches: (Span<UInt8>) -> Bool) -> [HTTPFieldName] {
         guard hasOthers else { return [] }
         var names: [HTTPFieldName] = []
@@ -190,11 +194,11 @@ public struct HTTPHeaders: Sendable {
         return names
     }
 
-    /// Whether a line that is no known field may have a name of one of these lengths, given as bits.
+    /// Whether a line other than a known field can have a name of one of these lengths, given as bits.
     @inline(__always)
     package func hasOther(ofLengths lengths: UInt64) -> Bool { otherLengths & lengths != 0 }
 
-    /// The bit of a name's length; those from 63 on share one.
+    /// Returns the bit for the length of a name; lengths of 63 and more share one.
     private static func lengthBit(_ length: Int) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
 
     private static func lengthBit(_ name: HTTPFieldName) -> UInt64 {
@@ -234,9 +238,10 @@ public struct HTTPHeaders: Sendable {
 
     // MARK: - For the codec
 
-    /// Indexes a line whose bytes are in the head already.
+    /// Indexes a line whose bytes are already in the head.
     ///
-    /// The caller, which reads the bytes of an unknown name, calls `noteUnusualName`.
+    /// If `isVerbatim` is true, the head contains exactly `name: value CRLF`. The caller reads the bytes of
+    /// an unknown name and calls `noteUnusualName` if necessary.
     @inline(__always)
     package mutating func append(name: Range<Int>, value: Range<Int>, _ form: LineArena.Form)
         -> KnownField?
@@ -254,7 +259,7 @@ public struct HTTPHeaders: Sendable {
         return known
     }
 
-    /// Adds a line whose value is known to be valid.
+    /// Adds a line with a valid value.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
         guard !name.isUnfit else { return appendUnfit(name) }
         arena.append(
@@ -271,7 +276,7 @@ public struct HTTPHeaders: Sendable {
         hasUnfitFields = true
     }
 
-    /// The name of the first field that cannot be sent, whatever was set in its place later.
+    /// The name of the first field that cannot be sent, even if the field was replaced later.
     package var unfitField: HTTPFieldName? {
         guard hasUnfitFields else { return nil }
         return first { $0.name.isUnfit }?.name
@@ -288,10 +293,10 @@ public struct HTTPHeaders: Sendable {
         if name.isUnusual { hasUnusualNames = true }
     }
 
-    /// The name that was added last has a byte other than letters, digits and hyphens.
+    /// Records that the last added name has a byte other than letters, digits and hyphens.
     package mutating func noteUnusualName() { hasUnusualNames = true }
 
-    /// Visits the values of a known field's lines as bytes, in order.
+    /// Calls `body` with the value of each line of a known field as bytes, in order.
     @inline(__always)
     package func forEachValue(of known: KnownField, _ body: (Span<UInt8>) -> Void) {
         guard contains(known) else { return }
@@ -335,9 +340,9 @@ public struct HTTPHeaders: Sendable {
         output.append(bytes.extracting(run))
     }
 
-    /// The same without the lines that cannot be sent.
+    /// Writes the lines without those that cannot be sent.
     ///
-    /// A client refuses such a message before; what is left could be an answer of a program's own.
+    /// A client refuses such a message earlier; here it can only be a response that a program creates itself.
     private func encodeFit(into output: OutputBuffer, omitting omitted: KnownFieldSet) {
         var fit = self
         fit.arena.removeLines { line, _ in line.tag == HTTPHeaders.unfit }
@@ -371,10 +376,10 @@ extension HTTPHeaders: Equatable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes a section; values may come from anywhere.
+    /// Creates a section; the values can come from any source.
     ///
-    /// A request with a value that no field may hold (RFC 9110 §5.5) is refused when it is built or sent,
-    /// with the name of the field; `init(validating:)` throws at once.
+    /// A request with an invalid field value (RFC 9110 §5.5) is refused when it is built or sent, with the
+    /// name of the field. `init(validating:)` throws immediately.
     public init(dictionaryLiteral elements: (HTTPFieldName, String)...) {
         self.init()
         for (name, value) in elements { append(HTTPField(checking: name, value)) }
@@ -382,14 +387,15 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders {
-    /// Makes a section of fields, in their order; what cannot be sent is treated as in a literal.
+    /// Creates a section from fields, in order; fields that cannot be sent are treated as in a literal.
     public init(_ fields: some Sequence<HTTPField>) {
         self.init()
         for field in fields { append(field) }
     }
 
-    /// Makes a section of names and values from anywhere, in the order of the names; what cannot be sent
-    /// is treated as in a literal.
+    /// Creates a section from names and values of any source, sorted by name.
+    ///
+    /// Fields that cannot be sent are treated as in a literal.
     public init(_ fields: [String: String]) {
         self.init()
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {

@@ -5,20 +5,20 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// The method as on the wire.
     public let rawValue: String
 
-    /// Makes a method, or returns `nil` if the text is not a token (RFC 9110 §5.6.2).
+    /// Creates a method; returns `nil` if the text is not a token (RFC 9110 §5.6.2).
     public init?(rawValue: String) {
         guard Grammar.isToken(rawValue) else { return nil }
         self.rawValue = rawValue
     }
 
-    /// Makes a method from a text known to be a token.
+    /// Creates a method from a text that is known to be a token.
     package init(validated rawValue: String) {
         self.rawValue = rawValue
     }
 
-    /// Makes a method from bytes known to be a token; the common ones are not decoded.
+    /// Creates a method from bytes that are known to be a token; the common methods are not decoded.
     package init(validated bytes: Span<UInt8>) {
-        // A text of up to 15 bytes is stored inline: no registered method allocates.
+        // A string of up to 15 bytes is stored inline, so no registered method allocates.
         switch bytes.count {
         case 3 where bytes[0] == 0x47 && bytes[1] == 0x45 && bytes[2] == 0x54: rawValue = "GET"
         case 3 where bytes[0] == 0x50 && bytes[1] == 0x55 && bytes[2] == 0x54: rawValue = "PUT"
@@ -47,20 +47,20 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// PATCH, RFC 5789.
     public static var patch: HTTPMethod { HTTPMethod(validated: "PATCH") }
 
-    /// Whether sending it several times has the same effect as sending it once (RFC 9110 §9.2.2).
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
     ///
-    /// Of the extension methods, only those that read: a repeated COPY or MOVE has the effect of
-    /// one, but gets another response.
+    /// Of the extension methods, only those that read are idempotent here: a repeated COPY or MOVE has the
+    /// same effect, but a different response.
     public var isIdempotent: Bool {
         switch rawValue {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
-        // RFC 4918 §9.1, RFC 3253 §3.6, RFC 5323 §2: calendars and address books live on them.
+        // RFC 4918 §9.1, RFC 3253 §3.6, RFC 5323 §2: calendars and address books depend on them.
         case "PROPFIND", "REPORT", "SEARCH": true
         default: false
         }
     }
 
-    /// Whether a list of methods has it; GET includes HEAD, which asks for less of the same (RFC
+    /// Whether a list of methods contains this one; GET includes HEAD, which requests less of the same (RFC
     /// 9110 §9.3.2).
     package func isAmong(_ methods: [HTTPMethod]) -> Bool {
         methods.contains(self) || self == .head && methods.contains(.get)

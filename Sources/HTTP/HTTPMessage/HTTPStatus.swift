@@ -5,13 +5,13 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// The code.
     public let rawValue: Int
 
-    /// Makes a status, or returns `nil` outside 100...999.
+    /// Creates a status; returns `nil` outside 100...999.
     public init?(rawValue: Int) {
         guard (100...999).contains(rawValue) else { return nil }
         self.rawValue = rawValue
     }
 
-    /// Makes a status from a literal; one outside 100...999 becomes the nearest of these.
+    /// Creates a status from a literal; a value outside 100...999 becomes the nearest bound.
     public init(integerLiteral value: Int) {
         rawValue = min(max(value, 100), 999)
     }

@@ -16,13 +16,13 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// The IPv4 address that an IPv4-mapped one stands for (RFC 4291 §2.5.5.2); any other as it is.
+    /// The embedded IPv4 address of an IPv4-mapped address (RFC 4291 §2.5.5.2); any other address unchanged.
     package var unmapped: IPAddress {
         guard case .v6(let bits) = self, bits >> 32 == 0xFFFF else { return self }
         return .v4(UInt32(truncatingIfNeeded: bits))
     }
 
-    /// Whether it is in a network: whether its first `length` bits are the same.
+    /// Whether the address is in a network, that is, whether the first `length` bits are equal.
     package func isIn(_ network: IPAddress, length: Int) -> Bool {
         switch (self, network) {
         case (.v4(let address), .v4(let network)):
@@ -35,7 +35,7 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether it is in 127.0.0.0/8, also IPv4-mapped (RFC 4291 §2.5.5.2), or `::1`.
+    /// Whether the address is in 127.0.0.0/8, also IPv4-mapped (RFC 4291 §2.5.5.2), or is `::1`.
     package var isLoopback: Bool {
         switch self {
         case .v4(let octets): octets >> 24 == 127
@@ -69,7 +69,7 @@ enum IPv4Address {
         return dots == 3 && digits > 0 ? address << 8 | UInt32(octet) : nil
     }
 
-    /// Whether resolvers take a label for a number: digits, or `0x` and hex digits.
+    /// Whether resolvers treat a label as a number: digits, or `0x` and hexadecimal digits.
     static func isNumber(_ label: Span<UInt8>) -> Bool {
         guard !label.isEmpty else { return false }
         let isHex = label.count >= 2 && label[0] == UInt8(ascii: "0") && label[1] | 0x20 == 0x78
@@ -82,11 +82,11 @@ enum IPv4Address {
     }
 }
 
-/// An IPv6 address as eight groups (RFC 4291 §2.2), without a zone.
+/// An IPv6 address of eight groups (RFC 4291 §2.2), without a zone.
 struct IPv6Address: CustomStringConvertible {
     private var groups: InlineArray<8, UInt16>
 
-    /// Parses the text between the brackets.
+    /// Parses an address without brackets.
     init?(_ bytes: Span<UInt8>) {
         guard (2...45).contains(bytes.count) else { return nil }
         var parsed = InlineArray<8, UInt16>(repeating: 0)
@@ -131,7 +131,7 @@ struct IPv6Address: CustomStringConvertible {
         for position in gap..<count { groups[position + 8 - count] = parsed[position] }
     }
 
-    /// The text of RFC 5952: lower case, the longest run of zeros as `::`.
+    /// The text form of RFC 5952: lowercase, with the longest run of zeros as `::`.
     var description: String {
         var best = 0..<0
         var start = 0
@@ -156,7 +156,7 @@ struct IPv6Address: CustomStringConvertible {
         return text
     }
 
-    /// The groups as one number, the first being the most significant.
+    /// The groups as one number, the most significant first.
     var bits: UInt128 {
         var bits: UInt128 = 0
         for position in groups.indices { bits = bits << 16 | UInt128(groups[position]) }

@@ -1,5 +1,6 @@
-/// The field names that netproxy itself uses, as small integers: one table for the whole package,
-/// with what a proxy must do about each.
+/// The field names that netproxy uses itself, as small integers.
+///
+/// One table for the whole package, with the duties of a proxy for each field.
 package enum KnownField: UInt8, CaseIterable, Sendable {
     case host
     case connection
@@ -66,7 +67,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     case dpopNonce
     case allow
 
-    /// The name as it is usually spelled.
+    /// The name in its usual spelling.
     package var text: String {
         switch self {
         case .host: "Host"
@@ -136,11 +137,11 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the field is meant for the next hop only (RFC 9110 §7.6.1), or is about something
-    /// that netproxy does not forward.
+    /// Whether the field is for the next hop only (RFC 9110 §7.6.1), or concerns a feature that netproxy does
+    /// not forward.
     ///
-    /// `Transfer-Encoding` is rebuilt from the framing; `Trailer` stays, since
-    /// response trailers are forwarded.
+    /// `Transfer-Encoding` is rebuilt from the framing. `Trailer` stays, because response trailers are
+    /// forwarded.
     package var isHopByHop: Bool {
         switch self {
         case .connection, .te, .transferEncoding, .upgrade, .keepAlive, .proxyConnection,
@@ -150,8 +151,10 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether `Connection` may not nominate the field for removal: by naming `Authorization` there
-    /// a client could make the next hop drop what netproxy adds.
+    /// Whether `Connection` may not nominate the field for removal.
+    ///
+    /// By nominating `Authorization`, a client could make the next hop drop the credential that netproxy
+    /// adds.
     package var isProtected: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .cookie, .connection: true

@@ -6,12 +6,12 @@ package struct KnownFieldSet: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Makes a set of the given fields.
+    /// Creates a set of the given fields.
     package init(_ fields: KnownField...) {
         rawValue = fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
     }
 
-    /// Makes the set of known fields for which `isMember` holds.
+    /// Creates the set of known fields for which `isMember` returns true.
     package init(where isMember: (KnownField) -> Bool) {
         rawValue = KnownField.allCases.reduce(0) {
             isMember($1) ? $0 | 1 << UInt64($1.rawValue) : $0
@@ -28,13 +28,13 @@ package struct KnownFieldSet: OptionSet, Sendable {
     /// Cheaper than `SetAlgebra`'s generic default.
     package func isDisjoint(with other: KnownFieldSet) -> Bool { rawValue & other.rawValue == 0 }
 
-    /// Whether a raw value, which need not be a known field's, is in the set.
+    /// Whether the set contains a raw value, which need not belong to a known field.
     func containsRaw(_ raw: UInt8) -> Bool {
         raw < 64 && rawValue & (1 << UInt64(raw)) != 0
     }
 
     /// The empty set; cheaper than the literal `[]`, which uses `SetAlgebra`'s generic initializer.
     package static var none: KnownFieldSet { KnownFieldSet(rawValue: 0) }
-    /// The fields that only the next hop may see: see `KnownField.isHopByHop`.
+    /// The fields for the next hop only; see `KnownField.isHopByHop`.
     package static let hopByHop = KnownFieldSet(where: \.isHopByHop)
 }

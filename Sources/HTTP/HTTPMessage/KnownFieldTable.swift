@@ -1,7 +1,6 @@
 import NetproxyBytes
 
-/// Finds known fields by name: an open-addressed table, hashed by length, first, middle and last
-/// letter.
+/// A lookup table for known field names, open-addressed, hashed by length, first, middle and last letter.
 struct KnownFieldTable {
     private static let size = 512
     private static let absent: UInt8 = 0xFF
@@ -9,7 +8,7 @@ struct KnownFieldTable {
 
     /// The raw values of `KnownField`, or `absent`.
     private let slots: [UInt8]
-    /// The names in lower case, by raw value: 32 bytes each, of which the first is the length.
+    /// The names in lowercase, by raw value: 32 bytes each, the first of which is the length.
     private let names: [UInt8]
 
     private init() {
@@ -27,7 +26,7 @@ struct KnownFieldTable {
         self.names = names
     }
 
-    /// The known field with this name, which must be a token.
+    /// Returns the known field with this name, which must be a token.
     static func lookup(_ name: Span<UInt8>) -> KnownField? {
         guard name.count > 1, name.count < 32 else { return nil }
         let table = shared
@@ -44,7 +43,7 @@ struct KnownFieldTable {
         lookup(name.utf8.span)
     }
 
-    /// The known field that a token looks like.
+    /// Returns the known field that a token looks like.
     static func lookup(folding name: Span<UInt8>) -> KnownField? {
         guard name.count < 32 else { return nil }
         var folded = InlineArray<32, UInt8>(repeating: 0)
@@ -58,7 +57,7 @@ struct KnownFieldTable {
         return name.isToken(named: names.span.extracting((start + 1)..<(start + 1 + name.count)))
     }
 
-    /// The slot where the search for a name starts.
+    /// Returns the slot at which the search for a name begins.
     private static func slot(of name: Span<UInt8>) -> Int {
         let first = Int(Grammar.lowercased(name[0]))
         let middle = Int(Grammar.lowercased(name[name.count / 2]))

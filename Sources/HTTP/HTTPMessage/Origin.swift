@@ -2,7 +2,7 @@
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// The supported schemes.
     public enum Scheme: String, Sendable, Hashable {
-        /// In the clear.
+        /// Without encryption.
         case http
         /// Over TLS.
         case https
@@ -13,14 +13,14 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
 
     /// The scheme.
     public let scheme: Scheme
-    /// A registered name in lower case, or an IP address; an IPv6 address without brackets.
+    /// A registered name in lowercase, or an IP address; an IPv6 address without brackets.
     public let host: String
     /// The TCP port.
     public let port: UInt16
-    /// `host` or `host:port`, as in the `Host` field: without the default port.
+    /// `host` or `host:port`, as in the `Host` field; the default port is omitted.
     public let authority: String
 
-    /// Makes an origin; `port` defaults to the scheme's.
+    /// Creates an origin; `port` defaults to that of the scheme.
     public init(scheme: Scheme, host: String, port: UInt16? = nil) {
         self.scheme = scheme
         self.host = host.lowercased()
@@ -29,12 +29,13 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
         authority = self.port == scheme.defaultPort ? name : "\(name):\(self.port)"
     }
 
-    /// Whether a connection to the host cannot leave the machine: `localhost`, a name below it (RFC
-    /// 6761 §6.3), or a loopback address.
+    /// Whether a connection to the host cannot leave the machine: `localhost`, a name below it (RFC 6761
+    /// §6.3), or a loopback address.
     public var isLoopback: Bool { Origin.isLoopback(host) }
 
-    /// Whether a connection to a host cannot leave the machine: a name in lower case, or an address
-    /// without brackets.
+    /// Whether a connection to the host cannot leave the machine.
+    ///
+    /// The host is a name in lowercase, or an address without brackets.
     package static func isLoopback(_ host: String) -> Bool {
         IPAddress(host)?.isLoopback ?? (host == "localhost" || host.hasSuffix(".localhost"))
     }
@@ -42,6 +43,6 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// Whether the port is the scheme's default.
     package var hasDefaultPort: Bool { port == scheme.defaultPort }
 
-    /// The origin as a URI without path.
+    /// The origin as a URI without a path.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 }

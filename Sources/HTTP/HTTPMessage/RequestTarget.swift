@@ -4,15 +4,17 @@ import NetproxyBytes
 public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     /// Path and query, unchanged: `/orders?x=1`.
     case origin(String)
-    /// A whole URI: scheme, authority, and path and query unchanged, but for an empty path, which
-    /// becomes `/` (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
+    /// An absolute URI: scheme, authority, and path and query.
+    ///
+    /// Path and query are unchanged, except that an empty path becomes `/` (RFC 9110 §4.2.3), or `*` for
+    /// OPTIONS without a query (RFC 9112 §3.2.4).
     indirect case absolute(Origin.Scheme, Authority, String)
     /// Host and port of a CONNECT request.
     indirect case authority(Authority)
     /// The `*` of OPTIONS.
     case asterisk
 
-    /// Path and query; `nil` for the forms without them.
+    /// Path and query; `nil` for the other forms.
     public var pathAndQuery: String? {
         switch self {
         case .origin(let text), .absolute(_, _, let text): text
@@ -31,14 +33,15 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Parses the bytes between the two spaces of a request line; `nil` if they are malformed or
-    /// the form does not go with the method.
+    /// Parses the bytes between the two spaces of a request line.
     ///
-    /// Visible ASCII without `#`, and UTF-8, which curl and others send as it is typed: its bytes are
-    /// percent-encoded here (RFC 3987 §3.1), so that no one further on has to read them. In the path
-    /// a `%` must be followed by two hexadecimal digits (RFC 3986 §2.1): otherwise the origin has to
-    /// guess what is requested. A query is passed on unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
-    /// both, because it ends a string in C.
+    /// Returns `nil` if the bytes are malformed or the form is not allowed for the method.
+    ///
+    /// A target consists of visible ASCII without `#`, or UTF-8, which curl and others send as typed. UTF-8
+    /// bytes are percent-encoded here (RFC 3987 §3.1), so that no later code has to handle them. In the path,
+    /// `%` must be followed by two hexadecimal digits (RFC 3986 §2.1); otherwise the origin would have to
+    /// guess the requested resource. A query is forwarded unchanged, as in nginx and HAProxy, because many
+    /// clients send a bare `%` in it. `%00` is refused in both, because it ends a string in C.
     package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
         guard !bytes.isEmpty else { return nil }
         guard Grammar.isTarget(bytes) else {
@@ -48,7 +51,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
         guard RequestTarget.hasValidEscapes(bytes) else { return nil }
         if method == .connect {
-            // RFC 9110 §9.3.6: there is no default port.
+            // RFC 9110 §9.3.6: CONNECT has no default port.
             guard let authority = Authority(bytes), authority.port != nil else { return nil }
             self = .authority(authority)
         } else if bytes[0] == UInt8(ascii: "/") {
@@ -84,8 +87,9 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The bytes with those beyond ASCII percent-encoded; `nil` if they are not UTF-8, or no target
-    /// for another reason.
+    /// Returns the bytes with non-ASCII bytes percent-encoded.
+    ///
+    /// Returns `nil` if the bytes are not UTF-8, or are not a target for another reason.
     private static func encodingUTF8(_ bytes: Span<UInt8>) -> [UInt8]? {
         guard String(validating: bytes.array, as: UTF8.self) != nil else { return nil }
         var encoded: [UInt8] = []
@@ -106,14 +110,14 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         return encoded
     }
 
-    /// Whether the bytes may be a target of one form or another.
+    /// Whether the bytes can be a target of any form.
     package static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
         Grammar.isTarget(bytes) && hasValidEscapes(bytes)
     }
 
     private static func hasValidEscapes(_ bytes: Span<UInt8>) -> Bool {
         var start = 0
-        // Where the query starts, once that matters: each byte is examined once at most.
+        // The start of the query, searched for once and only if necessary.
         var query: Int?
         while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
             if percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
@@ -131,7 +135,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         return true
     }
 
-    /// Whether the bytes start with a lower-case text, ignoring case.
+    /// Whether the bytes begin with a lowercase text, ignoring case.
     private static func hasPrefix(_ prefix: String, _ bytes: Span<UInt8>) -> Bool {
         let text = prefix.utf8
         guard bytes.count >= text.count else { return false }

@@ -4,7 +4,7 @@ import NetproxyBytes
 public struct TargetPath: Sendable, Hashable {
     /// Everything before the first `?`.
     public let path: Substring
-    /// Everything after the first `?`; `nil` without one.
+    /// Everything after the first `?`; `nil` if there is none.
     public let query: Substring?
 
     /// Splits path and query.
@@ -14,12 +14,11 @@ public struct TargetPath: Sendable, Hashable {
         query = mark.map { pathAndQuery[pathAndQuery.utf8.index(after: $0)...] }
     }
 
-    /// Whether the path starts with the segments of `base` and no dot segment leaves them again.
+    /// Whether the path begins with the segments of `base` and no dot segment leaves them again.
     ///
-    /// Dot segments count literally and percent-encoded (`..`, `%2e%2E`), before a `;` as well
-    /// (some servers drop path parameters first), and between `%2F`, `%5C` or `\` as between
-    /// slashes. Where servers disagree, the worst reading counts: such a segment may lead up, but
-    /// never down.
+    /// Dot segments count if they are literal or percent-encoded (`..`, `%2e%2E`), if a `;` follows them
+    /// (some servers drop path parameters first), and if `%2F`, `%5C` or `\` separate them instead of
+    /// slashes. If servers disagree, the worst reading counts: such a segment can lead up, but never down.
     public func staysUnder(_ base: String = "/") -> Bool {
         let prefix = base.hasSuffix("/") ? String(base.dropLast()) : base
         var rest = path.utf8[...]
@@ -34,8 +33,9 @@ public struct TargetPath: Sendable, Hashable {
         return true
     }
 
-    /// Whether a server may find a dot segment in the path, even an encoded one: then a pattern
-    /// that matches the path need not match what is served.
+    /// Whether a server could find a dot segment in the path, including an encoded one.
+    ///
+    /// A pattern that matches such a path need not match the served resource.
     package var hasDotSegments: Bool {
         guard path.utf8.contains(where: TargetPath.mayStep) else { return false }
         return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
@@ -43,7 +43,8 @@ public struct TargetPath: Sendable, Hashable {
         }
     }
 
-    /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could lead up.
+    /// Returns `TargetPath(target).staysUnder(base)`, but splits the path only if it has a byte that could
+    /// lead up.
     package static func staysUnder(_ base: String, _ target: String) -> Bool {
         let bytes = target.utf8.span
         let prefix = base.utf8.span
@@ -63,7 +64,7 @@ public struct TargetPath: Sendable, Hashable {
         return bytes[prefixCount] == UInt8(ascii: "/")
     }
 
-    /// Whether a byte may be part of a dot segment, or of what some servers take for one.
+    /// Whether a byte can be part of a dot segment, or of a sequence that some servers treat as one.
     private static func mayStep(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "."), UInt8(ascii: "%"), UInt8(ascii: "\\"), UInt8(ascii: ";"): true
@@ -71,7 +72,7 @@ public struct TargetPath: Sendable, Hashable {
         }
     }
 
-    /// Returns 1 for a segment that leads down, 0 for none, and -1 for each `..` that may lead up.
+    /// Returns 1 for a segment that leads down, 0 for no step, and -1 for each `..` that could lead up.
     private static func step(_ segment: [UInt8]) -> Int {
         guard segment.contains(where: mayStep) else { return 1 }
         let pieces = decodingDots(segment).split(separator: UInt8(ascii: "/")).map {
@@ -82,7 +83,7 @@ public struct TargetPath: Sendable, Hashable {
         return pieces.allSatisfy { $0.isEmpty || $0.elementsEqual(".".utf8) } ? 0 : 1
     }
 
-    /// The segment with `%2e` as `.`, and with `%2f`, `%5c` and `\` as `/`.
+    /// Returns the segment with `%2e` as `.`, and with `%2f`, `%5c` and `\` as `/`.
     private static func decodingDots(_ segment: [UInt8]) -> [UInt8] {
         var decoded: [UInt8] = []
         var index = 0

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The library beside async-http-client and URLSession on the same work, in one run.
+"""Compares the library with async-http-client and URLSession on the same work, in one run.
 
     run.py [--requests N] [--concurrency N] [--rounds N] [--scratch DIR]
 
-Small GETs, and 10 MB streamed, collected and uploaded, over keep-alive connections to one nginx on
-loopback. Each client runs in a process of its own, which measures the CPU time of all its threads (user
-and system, /proc/self/task/*/schedstat) per request after a warm-up, and its peak memory. The clients take
-turns; the medians are compared. async-http-client runs with a thread for each core, which is its
-default, and with one thread, which is what the library has; the cheaper one counts. Exits 1 when a bar is
-missed: 0.45 of async-http-client for a small GET, 1.0 for 10 MB, and at most the others' memory.
+Small GETs, and 10 MB streamed, collected and uploaded, over keep-alive connections to one nginx on loopback.
+Each client runs in its own process, which measures the CPU time of all its threads (user and system,
+/proc/self/task/*/schedstat) per request after a warm-up, and its peak memory. The clients take turns; the
+medians are compared. async-http-client runs with one thread per core, which is its default, and with one
+thread, like the library; the cheaper one counts. Exits with 1 when a bar is missed: 0.45 of async-http-client
+for a small GET, 1.0 for 10 MB, and at most the others' memory.
 """
 
 import argparse

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// Who may use a channel, request by request.
+/// The access rules of a channel, request by request.
 @Suite struct AccessPolicyTests {
     private func head(_ fields: [String]) throws -> RequestHead {
         let lines = ["GET /orders HTTP/1.1"] + fields
@@ -15,7 +15,7 @@ import Testing
         return try #require(try decoder.decode(bytes.span)).head
     }
 
-    /// The status of the refusal; `nil` where the request is admitted.
+    /// Returns the status of the refusal; `nil` if the request is admitted.
     private func refusal(
         _ policy: AccessPolicy,
         host: String = "localhost",
@@ -42,12 +42,17 @@ import Testing
             ("[::ffff:7f00:1]:80", 421), ("[::127.0.0.1]", 421), ("[64:ff9b::7f00:1]", 421),
         ] as [(String, Int?)]
     )
-    func `a host is local, listed or a channel's`(host: String, status: Int?) throws {
+    func `a request is admitted if its host is local, listed or a channel's`(
+        host: String,
+        status: Int?
+    ) throws {
         let policy = AccessPolicy(hosts: ["*.example.com", "listed.example"])
         #expect(try refusal(policy, host: host) == status)
     }
 
-    @Test func `an address is served if the connection came in on it`() throws {
+    @Test func `a request for an IP address is served if the connection arrived at that address`()
+        throws
+    {
         func refusal(_ host: String, on local: String) throws -> Int? {
             let head = try head(["Host: \(host)"])
             do throws(NetworkError) {
@@ -70,7 +75,7 @@ import Testing
         #expect(try refusal("0.0.0.0", on: "0.0.0.0") == 421)
     }
 
-    @Test func `no list admits an address in disguise`() throws {
+    @Test func `a list of hosts never admits an alternative spelling of an address`() throws {
         let policy = AccessPolicy(hosts: ["*"])
         #expect(try refusal(policy, host: "10.0.0.1") == nil)
         #expect(try refusal(policy, host: "evil.example") == nil)
@@ -79,11 +84,11 @@ import Testing
         }
     }
 
-    /// What browsers send, and what may pass for it, to a channel with a credential.
+    /// Fields that browsers send, and similar fields of other clients, for a channel with a credential.
     @Test(
         arguments: [
             ([], nil, nil), (["Accept: */*"], nil, nil),
-            // Typed, or a link in a mail, or a redirect after it.
+            // A typed URL, a link in a mail, or a redirect after it.
             (
                 [
                     "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document",
@@ -105,7 +110,7 @@ import Testing
             (["Origin: null"], 403, 403),
         ] as [([String], Int?, Int?)]
     )
-    func `a browser uses a credential only for a listed page, or for what a user opens`(
+    func `a browser uses a credential only for a listed page or for a page that the user opens`(
         fields: [String],
         status: Int?,
         withNone: Int?
@@ -132,7 +137,7 @@ import Testing
             ("Origin: https://app.example.evil.example", 403),
         ] as [(String, Int?)]
     )
-    func `only its origin admits a web page`(field: String, status: Int?) throws {
+    func `only a listed origin admits a web page`(field: String, status: Int?) throws {
         let policy = AccessPolicy(origins: ["https://app.example"])
         #expect(try refusal(policy, field) == status)
     }
@@ -141,13 +146,13 @@ import Testing
         ["Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"],
         ["Origin: https://app.example", "Origin: https://evil.example"],
     ])
-    func `a repeated field is checked each time`(fields: [String]) throws {
+    func `a repeated field is checked every time`(fields: [String]) throws {
         let policy = AccessPolicy(origins: ["https://app.example"])
         #expect(try refusal(policy, fields[0], fields[1]) == 403)
     }
 
     @Test(arguments: [(1000, nil), (0, 403), (nil, 403)] as [(UInt32?, Int?)])
-    func `users are admitted by user id, over a unix socket`(
+    func `a list of users admits clients by user ID over a unix socket`(
         user: UInt32?,
         status: Int?
     ) throws {
@@ -162,8 +167,10 @@ import Testing
             ("Token a:b", 401), ("a:b", 401), ("Bearer", 401),
         ] as [(String, Int?)]
     )
-    func `a key is a bearer token, or the password of any user`(value: String, status: Int?) throws
-    {
+    func `a key is accepted as a bearer token or as the password of any user`(
+        value: String,
+        status: Int?
+    ) throws {
         let policy = AccessPolicy(key: Secret("a:b"))
         #expect(try refusal(policy, "Proxy-Authorization: \(value)") == status)
     }
@@ -179,14 +186,15 @@ import Testing
             ("X-Api-Key: sesame", 401), ("X-Key: other", 401),
         ] as [(String, Int?)]
     )
-    func `a key may replace an API key`(field: String, status: Int?) throws {
+    func `a key is accepted in the field of the API key`(field: String, status: Int?) throws {
         let policy = AccessPolicy(key: Secret("sesame"), place: .header("X-Key"))
         #expect(try refusal(policy, field) == status)
         // A key in Proxy-Authorization decides, if there is one.
         #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 401)
     }
 
-    @Test func `a key that replaces an API key is reported, so that it is not forwarded`() throws {
+    @Test func `a key in the field of an API key is reported, so that it is not forwarded`() throws
+    {
         let keys = ClientKeys()
         let grant = keys.issue(for: ["orders"], opening: [], .unknown)
         let policy = AccessPolicy(lent: ("orders", keys))
@@ -197,7 +205,7 @@ import Testing
         let shown = "Bearer \(grant.key.reveal())"
         #expect(try fields(shown) == [.authorization])
         #expect(try fields("Bearer the-app's-own") == [])
-        // A program under `netproxy exec` may send it in both places.
+        // A program under `netproxy exec` can send it in both fields.
         #expect(try fields(shown, "Proxy-Authorization: \(shown)") == [.authorization])
         let elsewhere = keys.issue(for: ["bills"], opening: [], .unknown).key.reveal()
         #expect(throws: NetworkError.self) { try fields("Bearer \(elsewhere)") }
@@ -206,7 +214,7 @@ import Testing
         #expect(try fields(shown) == [])
     }
 
-    @Test func `a key in two fields is forwarded in neither`() throws {
+    @Test func `a key that appears in two fields is removed from both`() throws {
         let policy = AccessPolicy(key: Secret("sesame"), place: .header("X-Key"))
         let head = try head(["Host: localhost", "Authorization: Bearer sesame", "X-Key: sesame"])
         let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
@@ -220,7 +228,7 @@ import Testing
             ("X-Other: c2VzYW1l", nil), ("User-Agent: open sesame now", nil),
         ] as [(String, HTTPFieldName?)]
     )
-    func `a key in any other field opens nothing and is not forwarded`(
+    func `a key in any other field is refused and not forwarded`(
         field: String,
         found: HTTPFieldName?
     ) throws {
@@ -231,7 +239,7 @@ import Testing
         #expect(fields == ["X-Key"] + (found.map { [$0] } ?? []))
     }
 
-    @Test func `a lent key that does not open a channel is not forwarded to it either`() throws {
+    @Test func `a lent key that does not open a channel is not forwarded to it`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
         let lent = keys.issue(for: ["orders"], opening: [], .unknown).key.reveal()
@@ -245,7 +253,7 @@ import Testing
     @Test(arguments: [
         ("GET", "http://orders.test/1", 407), ("GET", "/1", 401), ("OPTIONS", "*", 401),
     ])
-    func `a missing key is asked for as the target's form expects`(
+    func `a missing key causes 401 or 407, depending on the form of the target`(
         method: String,
         target: String,
         status: Int
@@ -260,7 +268,7 @@ import Testing
         #expect(error?.ownStatus?.rawValue == status)
     }
 
-    @Test func `a lent key is valid for its channels`() throws {
+    @Test func `a lent key is valid for its channels only`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
         for (channel, status) in [("orders", nil), ("bills", 401)] as [(String, Int?)] {
@@ -271,7 +279,9 @@ import Testing
         #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 401)
     }
 
-    @Test func `a lent key is refused elsewhere, even where no key is required`() throws {
+    @Test func `a lent key for another channel is refused even if the channel requires no key`()
+        throws
+    {
         let keys = ClientKeys()
         let policy = AccessPolicy(lent: ("orders", keys))
         for (channels, status) in [(["orders"], nil), (["bills"], 401), (nil, nil)]
@@ -281,7 +291,7 @@ import Testing
             let field = "Proxy-Authorization: Bearer \(grant.key.reveal())"
             #expect(try refusal(policy, field) == status)
             keys.revoke(grant)
-            // Like any other key that is not required.
+            // The revoked key is now like any other key that is not required.
             #expect(try refusal(policy, field) == nil)
         }
         #expect(try refusal(policy) == nil)

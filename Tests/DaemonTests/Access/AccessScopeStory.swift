@@ -61,13 +61,13 @@ import Testing
             }
             let queries = [
                 ("_method=DELETE", 403), ("a&%5fMethod=x", 403), ("a=_method", 200),
-                // As PHP reads names.
+                // Parameter names as PHP reads them.
                 (".method=x", 403), ("%2emethod=x", 403), ("+_method=x", 403),
                 ("%20+.method=x", 403),
                 ("[method=x", 403), ("_method[]=x", 403), ("_method%5B0]=x", 403),
                 ("a;%09_method", 403),
                 ("X-HTTP-Method-Override=PUT", 403), ("x.http.method=PUT", 403),
-                // As Facebook does.
+                // The override of Facebook's API.
                 ("method=delete", 403), ("method=PUT", 403), ("method=get", 200),
                 ("method=a.b", 200),
                 ("method", 200), ("my_method=DELETE", 200), ("_methods=x", 200),
@@ -113,8 +113,8 @@ import Testing
         }
     }
 
-    /// RFC 3986 §6.2.2: the case of an escape means nothing, nor does an escape that is not needed.
-    @Test func `a path is compared in whatever way it is escaped`() async throws {
+    /// RFC 3986 §6.2.2: the case of an escape has no meaning, and an unnecessary escape changes nothing.
+    @Test func `path rules match any percent-encoding`() async throws {
         try await run("paths: [/a%2fb/*, '/caf\u{E9}/*', '/x{y}', '/t%7E']") { proxy in
             let paths = [
                 ("/a%2Fb/1", 200), ("/a%2fb/1", 200), ("/%61%2fb/1", 200), ("/a/b/1", 403),
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `without lists everything is allowed`() async throws {
+    @Test func `without lists every method and path is allowed`() async throws {
         try await run("") { proxy in
             let answer = try await status("DELETE", "/orders/items/../1", of: proxy)
             #expect(answer == 200)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the pages in `access.origins` are told (CORS).
+/// The CORS responses for the pages in `access.origins`.
 @Suite struct CrossOriginStory {
     private static let page = "Origin: https://app.example"
 
@@ -42,7 +42,8 @@ import Testing
         )
     }
 
-    @Test func `a preflight is answered here, whatever the channel demands`() async throws {
+    @Test func `netproxy responds to a preflight even if the channel requires a key`() async throws
+    {
         try await run("key: 'literal:sesame', paths: [/none]") { proxy, origin in
             let asked = "Access-Control-Request-Headers: x-a, content-type,,authorization"
             let answer = try await proxy.exchange(preflight(asking: asked))
@@ -64,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ["Private", "Local"])
-    func `a page on another network may reach this one`(kind: String) async throws {
+    func `a preflight from another network is allowed`(kind: String) async throws {
         try await run { proxy, _ in
             let asked = "Access-Control-Request-\(kind)-Network: true"
             let answer = try await proxy.exchange(preflight(asking: asked))
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a preflight names the methods that the channel allows`() async throws {
+    @Test func `a preflight response lists the methods that the channel allows`() async throws {
         try await run("methods: [GET, PATCH]") { proxy, _ in
             let answer = try await proxy.exchange(preflight())
             #expect(answer.status == 204)
@@ -80,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `a method of the page's own is allowed where all are`() async throws {
+    @Test func `a custom method is allowed if the channel allows all methods`() async throws {
         try await run { proxy, _ in
             let request = preflight().replacing(
                 "Request-Method: PUT",
@@ -94,7 +95,7 @@ import Testing
     @Test(arguments: [
         "Origin: https://evil.example", "Origin: null", "Origin: https://app.example:1",
     ])
-    func `the preflight of another page goes nowhere`(page: String) async throws {
+    func `a preflight of an unlisted page is refused and not forwarded`(page: String) async throws {
         try await run { proxy, origin in
             let answer = try await proxy.exchange(preflight(page: page))
             #expect(answer.status == 403)
@@ -103,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `an OPTIONS request that is no preflight is like any other`() async throws {
+    @Test func `an OPTIONS request without preflight fields is forwarded`() async throws {
         try await run { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request("OPTIONS", "/orders/1", fields: [CrossOriginStory.page])
@@ -113,7 +114,9 @@ import Testing
         }
     }
 
-    @Test func `an answer says once who may read it, whatever the API says`() async throws {
+    @Test func `a response contains one set of CORS fields, regardless of those of the API`()
+        async throws
+    {
         let fields = [
             "Access-Control-Allow-Origin: *", "access-control-allow-credentials: false",
             "Access-Control-Expose-Headers: X-Other", "Vary: Accept-Encoding", "X-Rate: 7",
@@ -131,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `an app that is no page gets what the API says`() async throws {
+    @Test func `a client that is not a page receives the CORS fields of the API`() async throws {
         try await run(answering: ["Access-Control-Allow-Origin: *"]) { proxy, _ in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             #expect(answer.values("Access-Control-Allow-Origin") == ["*"])
@@ -140,7 +143,9 @@ import Testing
     }
 
     @Test(arguments: [("/dead/1", 502), ("/orders/1", 401), ("/orders/../..", 400), ("/no", 403)])
-    func `a page may read an error of netproxy's own`(target: String, status: Int) async throws {
+    func `a listed page can read an error response of netproxy`(target: String, status: Int)
+        async throws
+    {
         try await run("key: 'literal:sesame'") { proxy, _ in
             let answer = try await proxy.exchange(Raw.get(target, CrossOriginStory.page))
             #expect(answer.status == status)
@@ -149,7 +154,9 @@ import Testing
         }
     }
 
-    @Test func `a listed page without Origin stays out`() async throws {
+    @Test func `a request without Origin is refused even if browsers send it for a listed page`()
+        async throws
+    {
         try await run { proxy, origin in
             for fields in [["Sec-Fetch-Site: same-origin"], ["Sec-Fetch-Mode: no-cors"]] {
                 let answer = try await proxy.exchange(
@@ -161,7 +168,8 @@ import Testing
         }
     }
 
-    @Test func `a host that could be rebound is refused first`() async throws {
+    @Test func `a host that a web page could rebind is refused before the preflight`() async throws
+    {
         try await run { proxy, _ async throws in
             let request = preflight().replacing("Host: localhost", with: "Host: evil.example")
             #expect(try await proxy.exchange(request).status == 421)
@@ -172,7 +180,7 @@ import Testing
         "auth: { header: { name: X-Key, value: 'literal:k' } }",
         "headers: { secret: { X-Key: 'literal:k' } }", "headers: { set: { X-Api-Key: k } }",
     ])
-    func `whatever a page could use counts as a credential`(keys: String) async throws {
+    func `every kind of credential protects a channel from web pages`(keys: String) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(keys) }"

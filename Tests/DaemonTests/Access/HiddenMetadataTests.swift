@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// What an app could use to sign in past netproxy.
+/// The targets with which a client could sign in without netproxy.
 @Suite struct HiddenMetadataTargets {
     private func isHidden(
         _ target: String,
@@ -33,7 +33,7 @@ import Testing
         "/.Well-Known/OpenID-Configuration", "/.well-known;a=b/openid-configuration;c",
         "/as/token", "/as/token?x=1", "/as/register", "/as/x/%2e%2e/token/",
     ])
-    func `metadata and endpoints are hidden however they are written`(_ target: String) {
+    func `metadata and endpoints are hidden in every spelling`(_ target: String) {
         #expect(isHidden(target))
     }
 
@@ -41,12 +41,14 @@ import Testing
         "/mcp", "/mcp/token", "/token", "/register", "/authorize", "/as/tokens", "/as/token/x",
         "/.well-known/oauth-protected-resources", "/.well-known/security.txt", "/%zz", "/%",
     ])
-    func `everything else is the API's`(_ target: String) {
+    func `every other target belongs to the API`(_ target: String) {
         #expect(!isHidden(target))
     }
 
     @Test(arguments: ["/authorize", "/token", "/register?x"])
-    func `what clients assume is hidden at the root of a server on its own origin`(target: String) {
+    func `the default endpoints are hidden at the root if the server and the API share an origin`(
+        target: String
+    ) {
         #expect(isHidden(target, at: "https://api.example.com/"))
         #expect(!isHidden(target, issuer: "https://a.example", at: "https://api.example.com/"))
     }

@@ -1,8 +1,9 @@
 import TestSupport
 import Testing
 
-/// Requests in absolute-form whose authority is the proxy itself, as a program sends them that uses a proxy
-/// and requests one of its URLs (RFC 9112 §3.2.2).
+/// Requests in absolute-form whose authority is the proxy itself (RFC 9112 §3.2.2).
+///
+/// A program sends them if it uses the proxy and requests one of the proxy's own URLs.
 @Suite struct ListenAddressStory {
     private static func ask(_ authority: String, _ path: String, _ fields: String...) -> String {
         (["GET http://\(authority)\(path) HTTP/1.1", "Host: \(authority)"] + fields)
@@ -36,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
-    func `a wildcard listener is found at the addresses of this machine`(
+    func `a wildcard listener serves every address of this machine`(
         host: String
     ) async throws {
         try await run(root: "listen: 0.0.0.0:0\nallow_remote: true") { proxy, origin in
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `a path that no channel claims is 404 there and never forwarded`() async throws {
+    @Test func `an unclaimed path of the proxy itself is 404 and never forwarded`() async throws {
         try await run(root: "unmatched: forward") { proxy, origin in
             let answer = try await proxy.exchange(
                 ListenAddressStory.ask("127.0.0.1:\(proxy.port)", "/nowhere")
@@ -79,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS of the proxy itself is answered here`() async throws {
+    @Test func `netproxy responds to OPTIONS for itself`() async throws {
         try await run { proxy, origin in
             let authority = "127.0.0.1:\(proxy.port)"
             let answer = try await proxy.exchange(
@@ -90,19 +91,19 @@ import Testing
         }
     }
 
-    @Test func `a channel's own listener is found by its address`() async throws {
+    @Test func `a channel's own listener is identified by its address`() async throws {
         try await run(", match: { listen: '127.0.0.1:0' }") { proxy, origin in
             let ports = await proxy.ports
             let answer = try await proxy.exchange(
                 ListenAddressStory.ask("127.0.0.1:\(ports[1])", "/orders/42")
             )
             #expect(answer.status == 200)
-            // There the channel has no prefix.
+            // On its own listener the channel has no prefix.
             #expect(origin.requests.map(\.startLine) == ["GET /v1/orders/42 HTTP/1.1"])
         }
     }
 
-    @Test func `a reload can give a listener to another channel`() async throws {
+    @Test func `a reload can assign a listener to another channel`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.startLine) }
         func channel(_ name: String, at port: Int) -> String {
             let upstream = "http://127.0.0.1:\(origin.port)/\(name)"
@@ -119,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `a listener that a reload closed no longer names the proxy`() async throws {
+    @Test func `a listener closed by a reload no longer identifies the proxy`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let upstream = "upstream: http://127.0.0.1:\(origin.port)"
         let own = ", match: { listen: '127.0.0.1:0' }"
@@ -140,7 +141,7 @@ import Testing
         ("Proxy-Authorization: Bearer k", "{ key: 'literal:k' }", 200),
         ("X-Nothing: 1", "{ users: [4294967294] }", 403),
     ])
-    func `the channel's rules hold in this form too`(
+    func `the channel's rules apply to a target in absolute-form`(
         field: String,
         access: String,
         status: Int
@@ -154,8 +155,7 @@ import Testing
         }
     }
 
-    @Test func `a channel that points at the proxy's own URL is a loop, not a flood`() async throws
-    {
+    @Test func `a channel that points to the proxy's own URL ends as a loop`() async throws {
         try await run { proxy, _ in
             await proxy.reload(
                 channels: "orders: { upstream: http://127.0.0.1:\(proxy.port)/orders }"

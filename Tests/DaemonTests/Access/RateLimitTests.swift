@@ -4,9 +4,9 @@ import Testing
 
 @testable import NetproxyPath
 
-/// Who gets the requests that a channel takes.
+/// The distribution of a channel's requests among clients.
 @Suite struct RateLimitTests {
-    /// A limit with a clock that only the test moves.
+    /// A rate limit with a clock that only the test advances.
     private struct Model {
         var limit: RateLimit
         var now = Duration.seconds(1000)
@@ -16,7 +16,7 @@ import Testing
             limit = RateLimit(allowance, at: now)
         }
 
-        /// What a client is told: nil is admittance.
+        /// Returns the wait in seconds; `nil` if the request is admitted.
         mutating func ask(_ name: String, after pause: Duration = .zero) -> Int? {
             now += pause
             return switch limit.admit(.key(name), at: now) {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `a burst is admitted, and then what comes in time`() {
+    @Test func `a burst is admitted, then requests at the configured rate`() {
         var model = Model(60, per: .seconds(60), burst: 3)
         #expect((1...4).map { _ in model.ask("a") } == [nil, nil, nil, 1])
         #expect(model.ask("a", after: .milliseconds(999)) == 1)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [(1, 2, 2), (1, 3600, 3600), (3, 10, 4), (100, 1, 1)])
-    func `the wait is whole seconds, rounded up and never zero`(
+    func `the wait is in whole seconds, rounded up and never zero`(
         requests: Int,
         seconds: Int,
         wait: Int
@@ -48,11 +48,11 @@ import Testing
         #expect(model.ask("a") == wait)
     }
 
-    @Test func `clients that wait find their places, in the order in which they came`() {
+    @Test func `waiting clients are admitted in the order of their first requests`() {
         var model = Model(1, per: .seconds(10), burst: 1)
         #expect(model.ask("a") == nil)
         #expect(["b", "c", "d"].map { model.ask($0) } == [10, 20, 30])
-        // The flood of one that came first, and of a new one.
+        // The floods of an earlier and of a new client.
         #expect(model.ask("b", after: .seconds(9)) == 1)
         #expect(model.ask("new", after: .milliseconds(1500)) == 30)
         #expect(model.ask("b") == nil)
@@ -63,17 +63,17 @@ import Testing
     }
 
     @Test(arguments: [(60, 60, 5), (10, 1, 10), (600, 60, 20), (1, 5, 1)])
-    func `one that floods gets no more than one that waits`(
+    func `a client that floods gets no more than a client that waits`(
         requests: Int,
         seconds: Int,
         burst: Int
     ) {
         var model = Model(requests, per: .seconds(seconds), burst: burst)
         var admitted = ["flood": 0, "polite": 0]
-        // It comes a little after it was told to, and the flood does not.
+        // The polite client waits a little longer than necessary; the flooding one does not wait.
         var politeAt = model.now + .milliseconds(300)
         let step = Duration.milliseconds(20)
-        // As long as 100 tokens take.
+        // The duration of 100 tokens.
         let steps = 100 * seconds * 50 / requests
         for _ in 0..<steps {
             model.now += step
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [(60, 60, 1), (10, 1, 1), (10, 1, 10)])
-    func `a client alone gets every token, whether it waits or not`(
+    func `a single client gets every token, whether it waits or not`(
         requests: Int,
         seconds: Int,
         burst: Int
@@ -106,18 +106,18 @@ import Testing
         #expect((100...100 + burst).contains(admitted), "\(admitted)")
     }
 
-    @Test func `a place that no one takes is free again after a while`() {
+    @Test func `an unused place becomes free after a second`() {
         var model = Model(60, per: .seconds(60), burst: 1)
         #expect(model.ask("a") == nil)
         #expect(model.ask("gone") == 1)
         #expect(model.ask("a") == 2)
         #expect(model.ask("a", after: .seconds(2)) == nil)
-        // A second after its time.
+        // A second after the reserved time.
         #expect(model.ask("b", after: .milliseconds(500)) == nil)
         #expect(model.ask("gone") == 1)
     }
 
-    @Test func `more clients than can wait are told to, without a place`() {
+    @Test func `a client beyond the maximum of waiting clients gets a wait but no place`() {
         var model = Model(1000, per: .seconds(1), burst: 1)
         #expect(model.ask("a") == nil)
         for number in 0..<1024 { #expect(model.ask("\(number)") == number / 1000 + 1) }
@@ -132,7 +132,7 @@ import Testing
         ("[::1]:5000", .loopback), ("[::ffff:127.0.0.1]:5000", .loopback),
         ("10.0.0.7:5000", .address("10.0.0.7")), ("[2001:db8::7]:5000", .address("2001:db8::7")),
     ])
-    func `the programs of this machine are one client, those of others one each`(
+    func `the programs of this machine share one client, and each remote address has its own`(
         address: String,
         client: RateClient
     ) {
@@ -141,7 +141,8 @@ import Testing
         #expect(RateClient(key: "k", userID: 7, address: "unix") == .key("k"))
     }
 
-    @Test func `a key has its own limit, and spends none of it on what the channel refuses`() {
+    @Test func `a key has its own limit, and a refusal by the channel's limit does not use it up`()
+    {
         let limiter = RateLimiter(
             RateSettings(
                 all: .init(requests: 1, per: .seconds(60), burst: 4),

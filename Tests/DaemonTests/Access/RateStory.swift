@@ -5,7 +5,7 @@ import NetproxyService
 import TestSupport
 import Testing
 
-/// A channel that takes so many requests and no more.
+/// A channel with a limited number of requests.
 @Suite struct RateStory {
     private func run(
         _ rate: String,
@@ -24,7 +24,7 @@ import Testing
         ) { try await story($0, origin) }
     }
 
-    @Test func `a request too many is refused with the reason, and is not sent`() async throws {
+    @Test func `a request beyond the limit is refused with the reason and not sent`() async throws {
         try await run("requests: 1, per: 1h, burst: 2") { proxy, origin in
             for _ in 1...2 {
                 #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
@@ -53,7 +53,9 @@ import Testing
         }
     }
 
-    @Test func `what access refuses does not count, and a handshake counts as one`() async throws {
+    @Test func `a request refused by the access rules does not count, and a handshake counts once`()
+        async throws
+    {
         try await run("requests: 1, per: 1h, burst: 2", ", access: { methods: [GET] }") {
             proxy,
             _ in
@@ -69,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `a refused request costs no token request`() async throws {
+    @Test func `a request beyond the limit causes no token request`() async throws {
         let tokens = try await OriginServer.start { _ in Raw.response("500 Oops") }
         let oauth =
             "token_url: 'http://127.0.0.1:\(tokens.port)/t', client_id: a, client_secret: 'literal:s'"
@@ -130,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `a call of gRPC is told that a resource is exhausted`() async throws {
+    @Test func `a gRPC call beyond the limit gets the status RESOURCE_EXHAUSTED`() async throws {
         try await run("requests: 1, per: 1h") { proxy, _ in
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             let app = HTTP2Peer(try await proxy.connect(), as: .client)

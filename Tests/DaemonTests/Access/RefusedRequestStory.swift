@@ -54,7 +54,7 @@ import Testing
         #expect(line.facts.status == 403)
     }
 
-    @Test func `a web page that names no channel is refused without their names`()
+    @Test func `a web page that names no channel is refused without the channels' names`()
         async throws
     {
         let page = "Origin: https://evil.example"
@@ -73,8 +73,8 @@ import Testing
         #expect(reached == 0)
     }
 
-    /// A page whose own name was pointed here could read the refusal, and the channels' names in it.
-    @Test func `a rebound host learns nothing from an unknown path`() async throws {
+    /// A page whose own name resolves to this machine could read the refusal, with the names of the channels.
+    @Test func `a refusal for a rebound host does not list the channels`() async throws {
         let request = "GET /nobody HTTP/1.1\r\nHost: evil.example\r\n\r\n"
         let (answer, line, log, _) = try await refusal(of: request)
         #expect(answer.status == 421)
@@ -83,8 +83,7 @@ import Testing
         #expect(log == "netproxy")
     }
 
-    @Test func `a host in access.hosts gets the channels' names for an unknown path`() async throws
-    {
+    @Test func `an unknown path on a host in access.hosts lists the channels`() async throws {
         let (answer, _, _, _) = try await refusal(
             of: "GET /nobody HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
             access: "{ hosts: [proxy.example] }"
@@ -93,7 +92,7 @@ import Testing
         #expect(answer.body.contains("orders"))
     }
 
-    @Test func `a host in access.hosts is also served without a path`() async throws {
+    @Test func `a host in access.hosts is served without a path`() async throws {
         let (answer, _, _, _) = try await refusal(
             of: "OPTIONS * HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
             access: "{ hosts: [proxy.example] }"
@@ -102,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"])
-    func `a web page is 403`(field: String) async throws {
+    func `a request of a web page is 403`(field: String) async throws {
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1", field))
         #expect(answer.status == 403)
         #expect(reached == 0)
@@ -116,12 +115,13 @@ import Testing
         #expect(answer.status == 200)
     }
 
-    @Test func `a proxy's client is asked as one`() async throws {
+    @Test func `a client that uses netproxy as a proxy gets 407`() async throws {
         let target = "http://orders.localhost/1"
         let request = Raw.get(target).replacing("Host: localhost", with: "Host: orders.localhost")
         let (answer, _, _, reached) = try await refusal(of: request, access: "{ key: 'literal:k' }")
         #expect(answer.status == 407)
-        // Both are accepted; a client that waits for a challenge, such as curl --proxy-anyauth, sends what is named.
+        // Both schemes are accepted. A client that waits for a challenge, such as `curl --proxy-anyauth`,
+        // sends a scheme from the list.
         #expect(
             answer.values("Proxy-Authenticate")
                 == ["Bearer realm=\"netproxy\"", "Basic realm=\"netproxy\""]
@@ -133,7 +133,7 @@ import Testing
     @Test func `a channel with a key requires it`() async throws {
         let access = "{ key: 'literal:sesame' }"
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
-        // A client that knows no proxy, such as git, sends a password only when it is asked for one.
+        // A client without proxy support, such as git, sends a password only after a challenge.
         #expect(answer.status == 401)
         #expect(answer["WWW-Authenticate"] == "Basic realm=\"netproxy\"")
         #expect(reached == 0)
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: ["/orders/1", "/nobody/1"])
-    func `our own response to HEAD has no content`(target: String) async throws {
+    func `netproxy's own response to HEAD has no content`(target: String) async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: """

@@ -4,7 +4,7 @@ import NetproxyService
 import TestSupport
 import Testing
 
-/// How the commands take what the daemon says.
+/// The parsing of the daemon's responses by the commands.
 @Suite struct AdminClientTests {
     private func client(_ daemon: OriginServer) -> AdminClient {
         AdminClient([.tcp(HostPort(host: "127.0.0.1", port: daemon.port))])
@@ -15,7 +15,7 @@ import Testing
         "Content-Length: 7\r\n\r\none\nt|wo",
         "|Connection: close\r\n|\r\none\n|two",
     ])
-    func `an answer with an end is taken to its end`(pieces: String) async throws {
+    func `a response with a length or chunks is read completely`(pieces: String) async throws {
         let daemon = try await OriginServer.start { wire in
             _ = try await wire.message()
             for piece in "HTTP/1.1 409 Conflict\r\n\(pieces)".split(separator: "|") {
@@ -32,7 +32,7 @@ import Testing
         #expect(request["Netproxy-Admin"] == "1")
     }
 
-    @Test func `an answer that breaks off does not count`() async throws {
+    @Test func `an incomplete response is an error`() async throws {
         let daemon = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\none")
@@ -40,7 +40,7 @@ import Testing
         await #expect(throws: (any Error).self) { try await client(daemon).send(.status) }
     }
 
-    @Test func `an answer without end gives its first line, and is held until it is closed`()
+    @Test func `a response without an end yields its first line and stays open until it is closed`()
         async throws
     {
         let daemon = try await OriginServer.start { wire in
@@ -57,13 +57,13 @@ import Testing
         try await daemon.connections[0].closed.wait()
     }
 
-    @Test func `the local host may be named`() async throws {
+    @Test func `the admin address can be localhost`() async throws {
         let daemon = try await OriginServer.start { _ in Raw.ok("here") }
         let client = AdminClient([.tcp(HostPort(host: "localhost", port: daemon.port))])
         #expect(try await client.send(.status).text == "here")
     }
 
-    @Test func `that no daemon is there is told with its place`() async throws {
+    @Test func `the error for a missing daemon contains the address`() async throws {
         let nobody = HostPort(host: "127.0.0.1", port: RefusingPort.any())
         let refused = await #expect(throws: AdminClient.Unreachable.self) {
             try await AdminClient([.tcp(nobody)]).send(.status)

@@ -20,16 +20,16 @@ import Testing
     @Test(arguments: [
         "localhost", "localhost:PORT", "netproxy.localhost", "127.0.0.1", "[::1]:PORT",
     ])
-    func `a loopback name is answered`(host: String) async throws {
+    func `a request for a loopback name is served`(host: String) async throws {
         #expect(try await ask("GET /healthz", host: host).status == 200)
     }
 
     @Test(arguments: [
         "evil.example", "localhost.evil.example", "notlocalhost", "10.0.0.1", "127.evil.example",
-        // Browsers do not take these for this machine, and say nothing of the page that asks.
+        // Browsers do not treat these as this machine, so they do not identify the requesting page.
         "[::ffff:127.0.0.1]:PORT", "[::ffff:7f00:1]", "0.0.0.0:PORT", "[::]", "[::127.0.0.1]",
     ])
-    func `another name is refused`(host: String) async throws {
+    func `a request for another name is refused`(host: String) async throws {
         #expect(try await ask("GET /status", host: host).status == 421)
     }
 
@@ -54,37 +54,37 @@ import Testing
     @Test(arguments: [
         "Origin: http://localhost:PORT", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none",
     ])
-    func `the page's own requests are answered`(field: String) async throws {
+    func `the page's own requests are served`(field: String) async throws {
         #expect(try await ask("GET /status", host: "localhost:PORT", field).status == 200)
     }
 
     @Test(arguments: ["plan", "plan=true", "plan=1"])
-    func `a plan of a reload is no reload`(query: String) async throws {
+    func `a planned reload changes nothing`(query: String) async throws {
         let answer = try await ask("POST /reload?\(query)", "Netproxy-Admin: 1")
         #expect(answer.status == 200)
         #expect(answer.body == "nothing would change: story.yaml\n")
     }
 
-    @Test func `a reload with an unknown wish is refused`() async throws {
+    @Test func `a reload with an unknown parameter is refused`() async throws {
         #expect(try await ask("POST /reload?paln", "Netproxy-Admin: 1").status == 400)
     }
 
     @Test(arguments: ["Netproxy-Admin: 0", "Netproxy-Admin:", "Netproxy-Admin: 1, 1"])
-    func `a change needs the field's one value`(field: String) async throws {
+    func `a change requires the exact value of the field`(field: String) async throws {
         let refusal = try await ask("POST /reload", field)
         #expect(refusal.status == 403)
         #expect(refusal.body.contains("Netproxy-Admin: 1"))
     }
 
     @Test(arguments: ["POST /reload", "DELETE /channels/orders/token", "POST /nowhere"])
-    func `a change needs its field`(line: String) async throws {
+    func `a change requires the Netproxy-Admin field`(line: String) async throws {
         let refusal = try await ask(line)
         #expect(refusal.status == 403)
         #expect(refusal.body.contains("Netproxy-Admin: 1"))
         #expect(try await ask(line, "Netproxy-Admin: 1").status != 403)
     }
 
-    @Test func `content that is too long is refused, not dropped`() async throws {
+    @Test func `content beyond the limit is refused, not dropped`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             let change = ["Netproxy-Admin: 1"]
             for fields in [["Content-Length: 4097"], ["Transfer-Encoding: chunked"]] {
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: ["Netproxy-Admin: 0", "Netproxy-Admin: 1\r\nOrigin: http://evil.example"])
-    func `a head is judged before any content is waited for`(fields: String) async throws {
+    func `a head is checked before its content arrives`(fields: String) async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             let fields = ["Content-Length: 16777216", "Expect: 100-continue", fields]
             let app = try await proxy.admin(
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `content that is malformed is told so`() async throws {
+    @Test func `malformed content is 400`() async throws {
         let answer = try await ask(
             "POST /reload",
             "Netproxy-Admin: 1\r\nTransfer-Encoding: chunked",
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: ["/healthz", "/readyz", "/metrics", "/status", "/"])
-    func `a probe may ask for the head alone`(path: String) async throws {
+    func `a probe can use HEAD`(path: String) async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             let app = try await proxy.admin(sending: Raw.request("HEAD", path))
             let answer = try await app.message(.none)
@@ -136,7 +136,7 @@ import Testing
         ("DELETE /other/orders/token", 404, nil), ("POST /other/orders/token/refresh", 404, nil),
         ("POST /channels/orders/token/other", 404, nil),
     ])
-    func `what a path is not for is refused`(
+    func `a wrong method or an unknown path is refused`(
         line: String,
         status: Int,
         allowed: String?
@@ -147,7 +147,7 @@ import Testing
         #expect(answer.body.contains(status == 404 ? "there is no /" : " is for "))
     }
 
-    @Test func `a refusal is a problem in JSON`() async throws {
+    @Test func `a refusal is a problem document in JSON`() async throws {
         let answer = try await ask("GET /no\"where")
         #expect(answer["Content-Type"] == "application/problem+json")
         let detail = #"there is no /no\"where here"#
@@ -155,17 +155,17 @@ import Testing
     }
 
     @Test(arguments: [("POST /reload", true), ("POST /reload?plan", false)])
-    func `a plan puts nothing in force`(line: String, isReload: Bool) async throws {
+    func `a plan does not reload the configuration`(line: String, isReload: Bool) async throws {
         let answer = try await ask(line, "Netproxy-Admin: 1")
         #expect(answer.status == 200)
         #expect(answer.body.hasPrefix("the configuration was reloaded") == isReload)
     }
 
-    @Test func `the page brings everything along`() async throws {
+    @Test func `the page contains all of its resources`() async throws {
         let page = try await ask("GET /")
         #expect(page.status == 200)
         #expect(page["Content-Type"] == "text/html; charset=utf-8")
-        // The lines of the status name upstreams: as text, in which nothing is markup.
+        // The status names upstreams, and must be text without markup.
         let parts = page.body.split(separator: "<pre>", maxSplits: 1)
         let text = try #require(parts.last?.split(separator: "</pre>", maxSplits: 1).first)
         #expect(text.hasPrefix("serving on ") && !text.contains("<"))
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func `the page's policy allows its own script alone`() async throws {
+    @Test func `the page's policy allows only its own script`() async throws {
         let (first, second) = (try await ask("GET /"), try await ask("GET /"))
         let policy = try #require(first["Content-Security-Policy"])
         #expect(policy.hasPrefix("default-src 'none'; script-src 'nonce-"))

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What an admin address that every user can reach costs at most.
+/// The limits of an admin address that every user can reach.
 @Suite struct AdminLimitStory {
     private func run(
         admin: String = "127.0.0.1:0",
@@ -14,10 +14,10 @@ import Testing
         )
     }
 
-    @Test func `of 64 idle connections the oldest makes room`() async throws {
+    @Test func `the oldest of 64 idle connections is closed for a new one`() async throws {
         try await run { proxy in
             var idle: [Wire] = []
-            // Silent ones, half heads, and some that were answered.
+            // Silent connections, connections with half a head, and connections after a response.
             for number in 0..<64 {
                 let text = ["", "GET /healthz HTTP/1.1\r\n", Raw.get("/healthz")][number % 3]
                 let app = try await proxy.admin(sending: text)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `only a few keys are lent over a port`() async throws {
+    @Test func `the number of keys lent over a port is limited`() async throws {
         let request = Raw.request("POST", "/keys", fields: ["Netproxy-Admin: 1"])
         try await run { proxy in
             var leases: [Wire] = []
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a unix socket has no such bounds`() async throws {
+    @Test func `a unix socket has no such limits`() async throws {
         let request = Raw.request("POST", "/keys", fields: ["Netproxy-Admin: 1"])
         try await run(admin: "unix:DIRECTORY/admin.sock") { proxy in
             var leases: [Wire] = []

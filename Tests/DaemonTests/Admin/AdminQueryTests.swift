@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyService
 
-/// The parameters that commands give the daemon with a question.
+/// The parameters of a command in its request to the daemon.
 @Suite struct AdminQueryTests {
     @Test(
         arguments: [
@@ -11,11 +11,11 @@ import Testing
             ("&&where=1&", ["1"]), ("channel=where", []), (nil, []),
         ] as [(String?, [String])]
     )
-    func `a name has its values, in their order`(query: String?, values: [String]) {
+    func `a parameter has its values in order`(query: String?, values: [String]) {
         #expect(AdminQuery(query)["where"] == values)
     }
 
-    @Test func `the first name that is not known is told`() {
+    @Test func `the first unknown parameter is reported`() {
         let query = AdminQuery("channel=a&plna&other=1")
         #expect(query.unknownName(among: ["channel"]) == "plna")
         #expect(query.unknownName(among: ["channel", "plna", "other"]) == nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyService
 
-/// The paths of the admin socket, as the commands write them and the daemon reads them.
+/// The paths of the admin socket, as written by the commands and parsed by the daemon.
 @Suite struct AdminRouteTests {
     @Test(
         arguments: [
@@ -15,17 +15,17 @@ import Testing
             (.revealed(channel: "a"), "/channels/a/token/revealed"),
         ] as [(AdminRoute, String)]
     )
-    func `a route is read from the path that it writes`(route: AdminRoute, path: String) {
+    func `a route is parsed from its own path`(route: AdminRoute, path: String) {
         #expect(route.path == path)
         #expect(AdminRoute(path) == route)
     }
 
     @Test(arguments: ["/nowhere", "/status/all", "/channels/a", "/channels/a/token/other"])
-    func `no other path is a route`(path: String) {
+    func `any other path is not a route`(path: String) {
         #expect(AdminRoute(path) == nil)
     }
 
-    @Test func `the parameters of a command are read as they were written`() {
+    @Test func `the parameters of a command survive encoding and parsing`() {
         let query = AdminQuery([
             (name: "channel", value: "a"), (name: "channel", value: "b&c=d e"),
             (name: "plan", value: ""),

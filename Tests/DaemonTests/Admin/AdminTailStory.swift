@@ -15,7 +15,7 @@ import Testing
         )
     }
 
-    @Test func `the tail shows an exchange as it ends`() async throws {
+    @Test func `the tail shows an exchange when it ends`() async throws {
         try await run { proxy in
             let tail = try await proxy.admin(sending: Raw.get("/tail"))
             let head = try await tail.read(through: "\r\n\r\n")
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `the tail keeps to a channel and a condition`() async throws {
+    @Test func `the tail filters by channel and condition`() async throws {
         try await run { proxy in
             let tail = try await proxy.admin(
                 sending: Raw.get("/tail?channel=bills&where=path%7E/2&where=status%3C300")
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `conditions choose among the last exchanges, too`() async throws {
+    @Test func `a filter also applies to the last exchanges`() async throws {
         try await run { proxy in
             for path in ["/orders/1", "/bills/2", "/nowhere", "/orders/3"] {
                 _ = try await proxy.exchange(Raw.get(path))
@@ -81,7 +81,7 @@ import Testing
     @Test func `a failure stays among the last exchanges when many others follow`() async throws {
         try await DaemonHarness.run(channels: "orders: { stub: [{ body: '' }] }") { proxy in
             _ = try await proxy.exchange(Raw.get("/nowhere"))
-            // Takes long: more than a loop remembers.
+            // Slow: it needs more exchanges than a loop remembers.
             let app = try await proxy.connect()
             try await app.send(String(repeating: Raw.get("/orders/1"), count: 1030))
             try await app.send(Raw.get("/orders/last", "Connection: close"))
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `no exchange is lost or told twice while others end`() async throws {
+    @Test func `the tail shows every exchange exactly once under load`() async throws {
         try await run { proxy in
             let traffic = Task {
                 let app = try await proxy.connect()
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `the last exchanges can be saved as an HTTP Archive`() async throws {
+    @Test func `the last exchanges can be exported as an HTTP Archive`() async throws {
         try await run { proxy in
             for path in ["/orders/1", "/bills/2"] { _ = try await proxy.exchange(Raw.get(path)) }
             let answer = try await proxy.ask(Raw.get("/har?channel=bills"))
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `looking at the head of the tail takes no place`() async throws {
+    @Test func `a HEAD request for the tail uses no place`() async throws {
         try await run { proxy in
             for _ in 1...20 {
                 let app = try await proxy.admin(sending: Raw.request("HEAD", "/tail"))
@@ -154,7 +154,11 @@ import Testing
         ("/har?where=statsu", 400, "did you mean 'status'?"),
         ("/har?channel=nobody", 404, "there are: orders, bills"),
     ])
-    func `a wrong question is told`(target: String, status: Int, words: String) async throws {
+    func `an invalid parameter of the tail is refused with the reason`(
+        target: String,
+        status: Int,
+        words: String
+    ) async throws {
         try await run { proxy in
             let answer = try await proxy.ask(Raw.get(target))
             #expect(answer.status == status)
@@ -164,7 +168,7 @@ import Testing
 }
 
 extension String {
-    /// The lines that contain a text.
+    /// Returns the lines that contain a text.
     fileprivate func components(ofLines text: String) -> [Substring] {
         split(separator: "\n").filter { $0.contains(text) }
     }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What the admin socket answers to who asks for a channel's token.
+/// The token commands of the admin socket.
 @Suite struct AdminTokenStory {
     private func run(_ story: (DaemonHarness, OriginServer) async throws -> Void) async throws {
         let server = try await OriginServer.start { _ in
@@ -31,7 +31,7 @@ import Testing
         try await proxy.ask(Raw.request(method, target, fields: ["Netproxy-Admin: 1"]))
     }
 
-    @Test func `what was done is told`() async throws {
+    @Test func `the response describes the change`() async throws {
         try await run { proxy, server in
             let path = "/channels/mail/token"
             for (method, target, text) in [
@@ -62,13 +62,13 @@ import Testing
         }
     }
 
-    @Test func `tokens that cannot be read or removed are a fault of the daemon's`() async throws {
+    @Test func `a token that cannot be read or removed causes a server error`() async throws {
         try await run { proxy, _ in
             let state = "\(proxy.directory)/state"
-            // The look at the start is over then.
+            // By now the store has been read at the start.
             #expect(try await ask("POST", "/channels/mail/token/adopt", proxy).status == 200)
             try FileManager.default.removeItem(atPath: "\(state)/mail.lock")
-            // What stands under the names of the tokens and of their lock is neither.
+            // Directories now have the names of the token file and its lock.
             for name in ["mail.json", "mail.lock"] {
                 try FileManager.default.createDirectory(
                     atPath: "\(state)/\(name)",

@@ -9,7 +9,7 @@ import Testing
 @testable import NetproxyChannels
 @testable import NetproxyService
 
-/// Who did what with credentials and the configuration (contract section 10).
+/// The audit log of credential and configuration changes (contract section 10).
 @Suite struct AuditStory {
     private func run(
         root: String = "",
@@ -63,7 +63,7 @@ import Testing
                 let request = Raw.request(method, path, fields: ["Netproxy-Admin: 1"])
                 #expect(try await proxy.ask(request).status == 200)
             }
-            // Looking is not recorded, nor is a plan.
+            // Neither reading the status nor planning a reload is recorded.
             #expect(try await proxy.ask(Raw.get("/status")).status == 200)
             #expect(try await proxy.ask(Raw.request("POST", "/reload?plan")).status == 200)
             let lines = try await lines(proxy)
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `what fails is recorded with the reason`() async throws {
+    @Test func `a failed change is recorded with the reason`() async throws {
         try await run { proxy in
             proxy.replaceConfiguration(with: "channels: []")
             let request = Raw.request("POST", "/reload", fields: ["Netproxy-Admin: 1"])
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `exchanges with a lent key name it, and no log has it`() async throws {
+    @Test func `an exchange with a lent key records the key's ID but not the key`() async throws {
         try await run(root: "unmatched: forward") { proxy in
             let (lease, wire) = try await lease("?channel=plain&channel=mail", proxy)
             let field = "Proxy-Authorization: Bearer \(lease.key)"
@@ -105,7 +105,7 @@ import Testing
                     return text?.contains { $0["action"]?.text == "end" } == true
                 }
             )
-            // Where no channel claims the request, too; this lease lasts until the stop.
+            // The same applies if no channel claims the request; this lease lasts until the stop.
             let (last, held) = try await self.lease("", proxy)
             let own = "Proxy-Authorization: Bearer \(last.key)"
             let stray = "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\(own)\r\n\r\n"
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: [LogSettings.Format.json, .logfmt])
-    func `a command without a daemon writes the line itself`(format: LogSettings.Format)
+    func `a command without a daemon writes the audit line itself`(format: LogSettings.Format)
         async throws
     {
         try await DaemonHarness.run(channels: "a: { upstream: http://127.0.0.1:1 }") { proxy in
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `a log that cannot be written is told of`() async throws {
+    @Test func `a log that cannot be written is reported`() async throws {
         try await DaemonHarness.run(channels: "a: { upstream: http://127.0.0.1:1 }") { proxy in
             var settings = try proxy.configuration().log
             settings.directory = "/dev/null/log"

@@ -24,7 +24,7 @@ import Testing
         )
     }
 
-    /// Takes a lease; it lasts as long as the wire.
+    /// Takes a lease, which lasts as long as the wire.
     private func lease(_ query: String, _ proxy: DaemonHarness) async throws -> (ClientLease, Wire)
     {
         let wire = try await proxy.admin(
@@ -49,7 +49,7 @@ import Testing
             #expect(try await status("/orders/1", key: "permanent", proxy) == 200)
             try await wire.close()
             var last = 200
-            // The daemon sees the end of the connection in its own time.
+            // The daemon notices the end of the connection asynchronously.
             for _ in 0..<1000 where last == 200 {
                 last = try await status("/orders/1", key: lease.key, proxy)
             }
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `keys are lent over a unix socket while Prometheus has a port`() async throws {
+    @Test func `a unix socket lends keys while Prometheus uses a port`() async throws {
         try await run(admin: "[\"unix:DIRECTORY/admin.sock\", 127.0.0.1:0]") { proxy in
             let metrics = try await proxy.ask(Raw.get("/metrics")).body
             for word in ["connection_refused", "http_request_denied", "credential_unavailable"] {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a lease without a channel is for all of them`() async throws {
+    @Test func `a lease without a channel is valid for all channels`() async throws {
         try await run { proxy in
             let (lease, wire) = try await lease("", proxy)
             #expect(lease.channels.map(\.name) == ["orders", "bills", "free"])
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `over a port no key is lent for a channel that demands one`() async throws {
+    @Test func `a port lends no key for a channel that requires one`() async throws {
         try await run(admin: "127.0.0.1:0") { proxy in
             let request = Raw.request(
                 "POST",
@@ -115,7 +115,8 @@ import Testing
         }
     }
 
-    @Test func `an unknown channel is told`() async throws {
+    @Test func `a lease for an unknown channel is refused with the list of channels`() async throws
+    {
         try await run { proxy in
             let answer = try await proxy.ask(
                 Raw.request("POST", "/keys?channel=nobody", fields: ["Netproxy-Admin: 1"])
@@ -125,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a program that no variable leads to the proxy is told of`() throws {
+    @Test func `a lease without a TCP listener warns that no variable leads to the proxy`() throws {
         func warning(_ proxy: String, _ url: String) throws -> String? {
             let channel = #"{"name":"a","url":\#(url),"upstreamHost":"a.example"}"#
             let json = #"{"key":"k","proxy":\#(proxy),"channels":[\#(channel)]}"#
@@ -136,7 +137,7 @@ import Testing
         #expect(try warning(#""127.0.0.1:1""#, #""http://127.0.0.1:1/a""#) == nil)
     }
 
-    @Test func `the variables lead to the proxy`() throws {
+    @Test func `the variables of a lease point to the proxy`() throws {
         let lease = try #require(
             ClientLease(
                 json: """
@@ -168,7 +169,9 @@ import Testing
         """
 
     @Test(arguments: [".example.com", "*", "10.0.0.0/8", "API.example.com"])
-    func `an exception that covers an upstream is left out, and named`(exception: String) throws {
+    func `a NO_PROXY entry that covers an upstream is dropped and reported`(exception: String)
+        throws
+    {
         let lease = try #require(ClientLease(json: Self.lease))
         let inherited = ["NO_PROXY": "corp.test \(exception)"]
         let variables = lease.environment(adding: inherited)
@@ -177,7 +180,7 @@ import Testing
         #expect(lease.warnings(adding: inherited).first?.contains("'\(exception)'") == true)
     }
 
-    @Test func `a channel's own variables are set, and those without a value named`() throws {
+    @Test func `a channel's own variables are set, and one without a value is reported`() throws {
         let lease = try #require(ClientLease(json: Self.lease))
         let variables = lease.environment(adding: [:])
         #expect(variables["BASE"] == "http://127.0.0.1:8080/a" && variables["KEY"] == "K")
@@ -188,7 +191,7 @@ import Testing
         #expect(warnings[1].hasPrefix("KEY is that of channel b, not of a"))
     }
 
-    @Test func `the words of exec stand for the channel as it is reached`() async throws {
+    @Test func `the exec keys provide URL, key, socket and host of the channel`() async throws {
         let words = "exec: { U: url, K: key, S: socket, H: host }"
         try await DaemonHarness.run(
             channels: "orders: { upstream: 'http://127.0.0.1:1', \(words) }",

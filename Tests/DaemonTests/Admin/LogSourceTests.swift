@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetproxyService
 
-/// What the daemon tells a reader of the log who may not read the configuration.
+/// The log settings that the daemon sends to a log reader who cannot read the configuration.
 @Suite struct LogSourceTests {
-    @Test func `it is the same after it was sent, and has no secret`() throws {
+    @Test func `the log source survives encoding and contains no secret`() throws {
         let text = """
             state: /s
             log: { directory: /l, format: logfmt }
@@ -40,7 +40,7 @@ import Testing
         #expect(read.json == json)
     }
 
-    @Test func `what is none is not taken for one`() {
+    @Test func `another JSON document is not a log source`() {
         #expect(LogSource(json: #"{"type":"urn:netproxy:error"}"#) == nil)
     }
 }

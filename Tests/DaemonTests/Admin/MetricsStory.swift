@@ -13,7 +13,7 @@ import Testing
         path: "Sources/Daemon/Documentation.docc/Metrics.md"
     )
 
-    /// Runs a story with one exchange of each kind: served with a token, failed, and refused a token.
+    /// Runs a story with three exchanges: one served with a token, one failed, and one without a token.
     private func withTraffic(_ story: (DaemonHarness) async throws -> Void) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("served") }
         let tokens = try await OriginServer.start { _ in
@@ -40,7 +40,7 @@ import Testing
                   auth: { oauth: { \(oauth): 'http://127.0.0.1:\(stranger.port)/token' } }
                 broken: { upstream: 'http://127.0.0.1:9', retry: { attempts: 0 } }
                 """,
-            // Which is not asked for tokens that each machine requests by itself.
+            // The etcd does not exist, but tokens that each machine requests itself do not need it.
             root: """
                 state_key: literal:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=
                 state: { etcd: { endpoints: ['http://127.0.0.1:9'] } }
@@ -70,7 +70,7 @@ import Testing
             ] {
                 #expect(metrics.contains(line + "\n"), "no \(line)")
             }
-            // Every word begins at zero, so that the first error shows as an increase.
+            // Every error starts at zero, so that the first error shows as an increase.
             let none = #"netproxy_errors_total{channel="orders",error="connection_refused"} 0"#
             #expect(metrics.contains(none + "\n"))
             #expect(
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `the status shows how long exchanges took, and what failed`() async throws {
+    @Test func `the status shows the durations of exchanges and their errors`() async throws {
         try await withTraffic { proxy in
             let answer = try await proxy.ask(Raw.get("/status")).body
             let lines = try #require(DaemonStatus(json: answer)).lines
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["netproxy.rules.yml", "netproxy.dashboard.json"])
-    func `alerts and dashboard name series that there are`(file: String) async throws {
+    func `alerts and dashboard refer to existing series`(file: String) async throws {
         let text = try String(
             contentsOf: MetricsStory.root.appending(path: "config/monitoring/\(file)"),
             encoding: .utf8
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// The names of all members, but of those that are data: classes and words.
+    /// Returns the names of all members, except those that are data: classes and error words.
     private static func members(of value: Any) -> Set<String> {
         if let list = value as? [Any] {
             return list.reduce(into: []) { $0.formUnion(members(of: $1)) }
@@ -154,7 +154,7 @@ import Testing
 }
 
 @Suite struct DurationHistograms {
-    @Test func `a bound belongs to its bucket`() throws {
+    @Test func `a duration equal to a bound belongs to the bucket of the bound`() throws {
         var histogram = DurationHistogram()
         #expect(DaemonStatus.Durations(histogram)?.sumS == nil)
         for duration in [
@@ -171,7 +171,7 @@ import Testing
         #expect(status.sumS == 604_920.052_000_002)
     }
 
-    @Test func `those of several loops add up`() throws {
+    @Test func `the histograms of several loops add up`() throws {
         var (one, other) = (DurationHistogram(), DurationHistogram())
         one.count(.milliseconds(3))
         other.count(.milliseconds(4))
@@ -190,7 +190,7 @@ import Testing
             (0, 1, "p50 ≤ 5 s, p99 ≤ 5 s"),
         ]
     )
-    func `a percentile is shown by the bound of its bucket`(
+    func `a percentile is shown as the bound of its bucket`(
         _ short: Int,
         _ long: Int,
         _ told: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct StatusTests {
-    @Test func `the daemon's answer is what the command reads`() async throws {
+    @Test func `the command can parse the daemon's status`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil { try await wire.send(Raw.ok()) }
         }
@@ -54,7 +54,7 @@ import Testing
                       client_auth: none
                 """
         ) { proxy in
-            // The store is looked into first.
+            // The store is read first.
             let isTold = await eventually {
                 let answer = try? await proxy.ask(Raw.get("/status"))
                 let lines = answer.flatMap { DaemonStatus(json: $0.body) }?.lines ?? []
@@ -68,14 +68,14 @@ import Testing
         }
     }
 
-    @Test func `a channel that no one has signed in to says so`() throws {
+    @Test func `an empty channel shows that no one has signed in`() throws {
         let json = #"{"state":"empty","advice":"netproxy login mail"}"#
         let token = try JSONDecoder().decode(DaemonStatus.Token.self, from: Data(json.utf8))
         let words = "empty, no one has signed in yet: netproxy login mail"
         #expect(token.summary(of: "mail") == words)
     }
 
-    @Test func `the state of a token can be watched`() async throws {
+    @Test func `the state of a token is a metric`() async throws {
         try await DaemonHarness.run(
             channels: """
                 orders:
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a token's state shows the server's words`() throws {
+    @Test func `a token's state shows the error of the server`() throws {
         let json = """
             {"uptime_s":3725,"state":"serving","listen":["127.0.0.1:8080"],"workers":2,
             "connections":1,"log_lines_dropped":0,"channels":[{"name":"orders",

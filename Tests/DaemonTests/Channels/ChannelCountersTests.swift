@@ -5,7 +5,7 @@ import Testing
 @testable import NetproxyPath
 @testable import NetproxyService
 
-/// What a finished exchange adds to the counters of its channel.
+/// The counters that a finished exchange increments in its channel.
 @Suite struct ChannelCountersTests {
     private func counters(
         _ change: (inout ExchangeRecord) -> Void
@@ -23,19 +23,19 @@ import Testing
         return counters
     }
 
-    @Test func `a retry that the budget refused is not a retry`() {
+    @Test func `a retry that the budget refused is not counted`() {
         let counted = counters { $0.context.retries = [.status(503), .budgetExhausted] }
         #expect(counted.retries == 1)
         #expect(counters { $0.context.retries = [.budgetExhausted] }.retries == 0)
     }
 
-    @Test func `an exchange without an answer counts as none`() {
+    @Test func `an exchange without a response counts as none`() {
         #expect(counters { _ in }.statuses == ["none": 1])
         let counted = counters { $0.status = 204 } + counters { $0.status = 503 }
         #expect(counted.statuses == ["2xx": 1, "5xx": 1])
     }
 
-    @Test func `figures of several workers add up by channel`() {
+    @Test func `the figures of several workers add up by channel`() {
         var sum = WorkerFigures()
         sum.add(WorkerFigures())
         #expect(sum.connections == 0)

@@ -7,7 +7,7 @@ import Testing
 @testable import NetproxyChannels
 @testable import NetproxyPath
 
-/// What a reload looks at of a channel, and what a loop gets of it.
+/// The inputs of a channel for a reload, and the share of each loop.
 @Suite struct ChannelInputsTests {
     private func channel(_ lines: String) throws -> ChannelConfiguration {
         let text = "channels:\n  orders:\n    upstream: https://a.example\n    \(lines)\n"
@@ -43,7 +43,7 @@ import Testing
                 + "assertion: { key: 'file:/a', audience: x } } }", [], ["file:/a"]
         ),
     ])
-    func `a channel is rebuilt when one of its secrets has changed`(
+    func `a channel is rebuilt if one of its secrets has changed`(
         lines: String,
         secrets: [String],
         documents: [String]
@@ -53,13 +53,13 @@ import Testing
         #expect(channel.documentReferences.map(\.description) == documents)
     }
 
-    @Test func `a channel is rebuilt when one of its files has changed`() throws {
+    @Test func `a channel is rebuilt if one of its files has changed`() throws {
         let tls = "tls: { ca: /ca, client_certificate: /cert, client_key: /key }"
         #expect(try Set(channel(tls).files) == ["/ca", "/cert", "/key"])
         #expect(try channel("stub: [{ file: /sample }]").files == ["/sample"])
     }
 
-    @Test func `a pool's connections and its TLS name are shared out among the loops`() throws {
+    @Test func `the loops share a pool's connections and its TLS name`() throws {
         let configuration = try channel(
             "{ pool: { connections: 6, queue: 2 }, tls: { server_name: b.example } }"
                 .replacing("{ pool", with: "pool").replacing(" }, tls", with: " }\n    tls")

@@ -3,9 +3,9 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// What happens while a connection to an upstream is made.
+/// The connection attempts to an upstream.
 @Suite struct DialingStory {
-    @Test func `an exchange's total time ends a wait for a connection`() async throws {
+    @Test func `an exchange's total timeout ends a wait for a connection`() async throws {
         let silent = try await SilentPort()
         try await DaemonHarness.run(
             channels: """
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange's total time ends a handshake`() async throws {
+    @Test func `an exchange's total timeout ends a handshake`() async throws {
         let origin = try await OriginServer.start { try await $0.rest() }
         try await DaemonHarness.run(
             channels: """
@@ -35,9 +35,9 @@ import Testing
         }
     }
 
-    @Test func `a handshake that the server cuts is tried again`() async throws {
+    @Test func `a handshake cut by the server is retried`() async throws {
         let origin = try await OriginServer.start { wire in
-            // A handshake begins, and the server is just ending.
+            // The server is stopping when the handshake begins.
             try await wire.read(through: "\u{16}")
         }
         try await DaemonHarness.run(
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ["http", "https"])
-    func `an app that leaves takes the dialling with it`(scheme: String) async throws {
+    func `a client that disconnects cancels the connection attempt`(scheme: String) async throws {
         let silent = try await SilentPort()
         try await DaemonHarness.run(
             channels: """
@@ -73,12 +73,12 @@ import Testing
         }
     }
 
-    @Test func `an address that answers does not wait for one that does not`() async throws {
+    @Test func `a responding address does not wait for a silent one`() async throws {
         let silent = try await SilentPort()
         let origin = try await OriginServer.start { try await $0.rest() }
         let loop = try TestLoop.shared()
         let good = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
-        // As long as the head start, which is real time.
+        // Takes as long as the head start, which is real time.
         let peer = try await Task(executorPreference: loop) {
             let socket = try await AddressRace.connect(
                 to: [silent.address, good],
@@ -91,7 +91,7 @@ import Testing
         #expect(peer == good)
     }
 
-    @Test func `while an address has its head start, no other is dialled`() async throws {
+    @Test func `no other address is dialed during the head start of an address`() async throws {
         let greet: OriginServer.Script = { wire in
             try await wire.send("hello\n")
             try await wire.rest()
@@ -104,21 +104,21 @@ import Testing
         try await Task(executorPreference: loop) {
             try await AddressRace.connect(to: addresses, on: loop, until: .max).close()
         }.value
-        // Whoever else had dialled the second was accepted before this one.
+        // Any other connection to the second origin was accepted before this one.
         let probe = try await RawClient.connect(to: origins[1].port)
         try await probe.read(through: "\n")
         #expect(origins[1].connections.count == 1)
     }
 
     @Test(arguments: [true, false])
-    func `an address that refuses uses up no head start`(othersAnswer: Bool) async throws {
+    func `a refusal by an address ends its head start`(othersAnswer: Bool) async throws {
         let origin = try await OriginServer.start { try await $0.rest() }
         let loop = try TestLoop.shared()
         let ports = [RefusingPort.any(), othersAnswer ? origin.port : RefusingPort.any()]
         let addresses = try ports.map {
             try #require(SocketAddress(ip: "127.0.0.1", port: UInt16($0)))
         }
-        // Far longer than the test's patience: only who does not wait for it is done in time.
+        // Far longer than the test's timeout: only an attempt without this wait ends in time.
         let headStart = Duration.seconds(600)
         let time = await ContinuousClock().measure {
             await Task(executorPreference: loop) {
@@ -133,7 +133,7 @@ import Testing
         #expect(time < headStart)
     }
 
-    @Test func `of several failures the peer's own is told`() async throws {
+    @Test func `an error of the peer takes precedence over a local error`() async throws {
         let loop = try TestLoop.shared()
         let refusing = try #require(
             SocketAddress(ip: "127.0.0.1", port: UInt16(RefusingPort.any()))

@@ -8,7 +8,7 @@ import Testing
         return "orders: { upstream: [\(urls.joined(separator: ", "))], retry: { attempts: 0 } }"
     }
 
-    @Test func `an upstream that cannot be reached leads to the next`() async throws {
+    @Test func `an unreachable upstream causes failover to the next`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.body) }
         let channels = FailoverStory.channel(
             [RefusingPort.any(), origin.port],
@@ -29,9 +29,9 @@ import Testing
             #expect(status.body.contains(#""further_upstreams":["\#(second)"]"#))
             let facts = try await proxy.log("orders").map(\.facts)
             #expect(facts.map(\.attempts) == [2, 1])
-            // The second request did not try the first upstream again.
+            // The second request did not try the first upstream.
             #expect(facts.map(\.retries) == [["connection_refused"], nil])
-            // The record is of the upstream that answered.
+            // The record names the upstream that responded.
             let authority = "127.0.0.1:\(origin.port)"
             #expect(facts.map(\.host) == [authority, authority])
             #expect(facts.map(\.upstream) == [authority, authority])
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that cannot be reached is left alone by all loops`() async throws {
+    @Test func `all loops skip an unreachable upstream`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels = FailoverStory.channel([RefusingPort.any(), origin.port])
         try await DaemonHarness.run(channels: channels, root: "workers: 4") { proxy in
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [("/orders?a=b", "/?a=b"), ("/orders", "/"), ("/orders/1", "/1")])
-    func `an upstream without a base path gets a path all the same`(
+    func `a request to an upstream without a base path has a path`(
         _ target: String,
         _ expected: String
     ) async throws {
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a request for the whole server is not for one that has a base path`() async throws {
+    @Test func `a request for the whole server skips an upstream with a base path`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let ports = [RefusingPort.any(), origin.port]
         let options = "OPTIONS * HTTP/1.1\r\nHost: orders.localhost\r\n\r\n"
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that is back is the first again`() async throws {
+    @Test func `a recovered upstream is the first choice again`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels = FailoverStory.channel([RefusingPort.any(), origin.port])
         try await DaemonHarness.run(channels: channels) { proxy in
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `one request tries an upstream that has rested`() async throws {
+    @Test func `only one request tries an upstream after its cool-down`() async throws {
         let (silent, origin) = try await (SilentPort(), OriginServer.start { _ in Raw.ok() })
         let urls = ["http://\(silent.address)", "http://127.0.0.1:\(origin.port)"]
         let rest = "retry: { attempts: 0 }, timeouts: { connect: 300ms }"
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that answers has no rest left, also while the other one has`()
+    @Test func `a response ends the cool-down of an upstream even if the other is cooling down`()
         async throws
     {
         let script: OriginServer.Script = { wire in
@@ -124,19 +124,19 @@ import Testing
         try await DaemonHarness.run(
             channels: "orders: { upstream: \(urls), retry: { attempts: 0 } }"
         ) { proxy in
-            // Each time the other one: first and second fail, and answer, in turn.
+            // Each time, the other upstream: first and second fail and respond in turn.
             for (shut, open) in [(first, second), (second, first), (first, second)] {
                 await open.reopen()
                 try await shut.shut()
                 #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             }
-            // The second answered last: it is asked at once.
+            // The second upstream responded last, so it is tried immediately.
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             #expect(try await proxy.log("orders").map(\.facts.attempts) == [2, 2, 2, 1])
         }
     }
 
-    @Test func `an answer is an answer, whatever its status`() async throws {
+    @Test func `a response with an error status causes no failover`() async throws {
         let first = try await OriginServer.start { _ in Raw.response("503 Service Unavailable") }
         let second = try await OriginServer.start { _ in Raw.ok() }
         let channels = FailoverStory.channel([first.port, second.port])
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `when none can be reached the answer is of the last`() async throws {
+    @Test func `if no upstream is reachable, the response describes the last one`() async throws {
         let channels = FailoverStory.channel([RefusingPort.any(), RefusingPort.any()])
         try await DaemonHarness.run(channels: channels) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `each upstream's authority is the channel's`() async throws {
+    @Test func `every upstream's authority identifies the channel`() async throws {
         let (first, second) = try await (
             OriginServer.start { _ in Raw.ok("first") },
             OriginServer.start { _ in Raw.ok("second") }

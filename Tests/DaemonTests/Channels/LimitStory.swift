@@ -3,9 +3,9 @@ import NetproxyService
 import TestSupport
 import Testing
 
-/// Limits that are smaller than the number of event loops.
+/// Limits below the number of event loops.
 @Suite struct LimitStory {
-    @Test func `all loops together have no more connections than allowed`() async throws {
+    @Test func `all loops together respect the connection limit`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
@@ -17,7 +17,7 @@ import Testing
                 #expect(try await app.message().status == 200)
                 apps.append(app)
             }
-            // The reset may be faster than the end of the handshake.
+            // The reset can arrive before the handshake has finished.
             for _ in 1...8 {
                 let end = try? await proxy.connect().rest().end
                 #expect(end == nil || end == .reset)
@@ -28,7 +28,7 @@ import Testing
             let status = try #require(DaemonStatus(json: answer.body))
             #expect(status.lines[0].hasSuffix("8 connections rejected (limits.connections)"))
             try await apps.removeLast().close()
-            // Room again, once the proxy has seen the end of one.
+            // A place is free again after the proxy has seen the end of a connection.
             let isServed = await eventually {
                 (try? await proxy.exchange(Raw.get("/orders/2")).status) == 200
             }
@@ -36,9 +36,9 @@ import Testing
         }
     }
 
-    /// Otherwise a user without a key could keep all apps out.
+    /// Otherwise a user without a key could keep all clients out.
     @Test(arguments: ["", "\r\n", "GET /orders/1 HTTP/1.1\r\nHost:"])
-    func `a connection without a request makes room for another`(text: String) async throws {
+    func `a connection without a request is closed for a new one`(text: String) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let key = "access: { key: 'literal:sesame' }"
         try await DaemonHarness.run(
@@ -51,14 +51,14 @@ import Testing
             }
             let request = Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame")
             for _ in 1...4 { #expect(try await proxy.exchange(request).status == 200) }
-            // Which of them had to go is left open: all may have come in one turn of the loop.
+            // The closed connection is arbitrary, because all of them can arrive in one turn of the loop.
             let metrics = try await proxy.ask(Raw.get("/metrics")).body
             #expect(metrics.contains("\nnetproxy_connections_refused_total 0\n"))
             #expect(silent.count == 4)
         }
     }
 
-    @Test func `a connection that has rested makes room, one that was just used does not`()
+    @Test func `an idle connection is closed for a new one, but a recently used one is not`()
         async throws
     {
         let origin = try await OriginServer.start { _ in Raw.ok() }
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `the first request must come within head_timeout`() async throws {
+    @Test func `the first request must arrive within head_timeout`() async throws {
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:9 }",
             root: "limits: { head_timeout: 10s }"
@@ -94,8 +94,8 @@ import Testing
         }
     }
 
-    /// The kernel gives one loop many more than its share.
-    @Test func `connections of apps are spread over the loops, so that no pool is full too soon`()
+    /// The kernel gives one loop many more connections than its share.
+    @Test func `client connections are spread over the loops, so that no pool fills up early`()
         async throws
     {
         let answered = Gate()
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `who waits for a connection is served in the order of coming`() async throws {
+    @Test func `requests that wait for a connection are served in order`() async throws {
         try await withBusyConnection { proxy, origin, first, answered in
             var apps = [first]
             for number in 1...3 {
@@ -169,7 +169,9 @@ import Testing
         }
     }
 
-    @Test func `who leaves while waiting for a connection is asked for no more`() async throws {
+    @Test func `a client that disconnects while waiting for a connection causes no request`()
+        async throws
+    {
         try await withBusyConnection { proxy, origin, first, answered in
             let leaving = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
             #expect(await eventually { await queued(proxy) == 1 })
@@ -185,8 +187,9 @@ import Testing
         }
     }
 
-    /// A channel whose only connection carries the request for `/orders/0`, which the origin answers
-    /// when the gate opens; later ones it answers at once.
+    /// Runs a story with a channel whose only connection carries the request for `/orders/0`.
+    ///
+    /// The origin responds to that request when the gate opens, and to later ones immediately.
     private func withBusyConnection(
         _ story: (DaemonHarness, OriginServer, _ first: Wire, _ answered: Gate) async throws -> Void
     ) async throws {
@@ -213,7 +216,7 @@ import Testing
         return answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool.queued
     }
 
-    @Test func `there are no more loops than a pool has connections`() async throws {
+    @Test func `there are at most as many loops as a pool has connections`() async throws {
         let channels = "orders: { upstream: http://127.0.0.1:1, pool: { connections: 1 } }"
         try await DaemonHarness.run(channels: channels, root: "workers: auto") {
             proxy async throws in
@@ -222,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `a pool with fewer connections than loops takes a restart`() async throws {
+    @Test func `a pool with fewer connections than loops requires a restart`() async throws {
         let channels = "orders: { upstream: http://127.0.0.1:1 }"
         try await DaemonHarness.run(channels: channels, root: "workers: 2") { proxy async throws in
             await proxy.reload(

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Channels with another proxy on the way.
+/// Channels whose requests pass through another proxy.
 @Suite struct ParentProxyStory {
     @Test func `plain requests go to the proxy in absolute-form`() async throws {
         let hop = try await OriginServer.start { Raw.ok($0.body) }
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `tokens are asked for through a proxy of their own`() async throws {
+    @Test func `token requests use their own proxy`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0["Authorization"] ?? "") }
         let hop = try await OriginServer.start { _ in
             Raw.ok(
@@ -54,11 +54,11 @@ import Testing
         }
     }
 
-    @Test func `TLS goes through a tunnel that knows no credential`() async throws {
+    @Test func `the tunnel request for TLS contains no credential`() async throws {
         let hop = try await OriginServer.start { wire in
             _ = try await wire.next(.none)
             try await wire.send("HTTP/1.1 200 Connection established\r\nX-Hop: 1\r\n\r\n")
-            // What comes now is TLS.
+            // From here on, the bytes are TLS.
             try await wire.read(through: "\u{16}")
         }
         try await DaemonHarness.run(
@@ -83,7 +83,7 @@ import Testing
     private static let login = "username: me, password: 'literal:c4nary'"
     private static let shown = "Basic bWU6YzRuYXJ5"
 
-    @Test func `a proxy that wants a password is shown it with each plain request`() async throws {
+    @Test func `each plain request sends the proxy's password`() async throws {
         let hop = try await OriginServer.start { request in
             Raw.ok(
                 request.startLine.contains("/token")
@@ -123,11 +123,11 @@ import Testing
         }
     }
 
-    @Test func `a proxy that wants a password is shown it with the tunnel alone`() async throws {
+    @Test func `only the tunnel request sends the proxy's password`() async throws {
         let hop = try await OriginServer.start { wire in
             _ = try await wire.next(.none)
             try await wire.send("HTTP/1.1 200 Connection established\r\n\r\n")
-            // What comes now is TLS.
+            // From here on, the bytes are TLS.
             try await wire.read(through: "\u{16}")
         }
         try await DaemonHarness.run(
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy that cannot be reached is called one`() async throws {
+    @Test func `the error for an unreachable proxy identifies it as a proxy`() async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: """
@@ -169,7 +169,7 @@ import Testing
             (login, "rejects the user name or password"),
         ]
     )
-    func `a proxy's 407 is no answer of the upstream's`(
+    func `a 407 of the proxy is not returned as the upstream's response`(
         upstream: String,
         login: (keys: String, words: String)
     ) async throws {
@@ -188,7 +188,7 @@ import Testing
             #expect(answer["Proxy-Status"] == "netproxy; error=destination_unavailable")
             #expect(answer["Proxy-Authenticate"] == nil)
             #expect(answer.body.contains("the proxy 127.0.0.1:\(hop.port) \(login.words)"))
-            // Asked again, it would say the same.
+            // A second attempt would get the same response.
             #expect(hop.requests.count == 1)
         }
     }
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy's fault names the proxy, and its tunnel counts as connecting`() async throws
+    @Test func `an error of the proxy names it, and its tunnel counts as connecting`() async throws
     {
         let (asked, goOn) = (Gate(), Gate())
         let hop = try await OriginServer.start { wire in
@@ -256,7 +256,7 @@ import Testing
     }
 
     @Test(arguments: ["http://127.0.0.1:1", "https://api.example"])
-    func `a proxy that wants what netproxy cannot do is named with it`(
+    func `the error for an unsupported proxy scheme names the proxy and the scheme`(
         upstream: String
     ) async throws {
         let hop = try await OriginServer.start { wire in

@@ -8,9 +8,9 @@ import Testing
 
 /// The secrets of one start or reload.
 @Suite struct SecretReaderTests {
-    // Its shell reads it: a file that was just written cannot be executed while another test, which
-    // forked at that moment, still has it open.
-    /// Makes a program in a directory that exists for the story alone.
+    // The shell reads the script: a file that was just written cannot be executed while another test, which
+    // forked at that moment, has it open.
+    /// Creates a program in a directory that exists only during the story.
     private func run(
         _ script: String,
         _ story: (_ program: String, _ directory: String) async throws -> Void
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func `programs run at the same time`() async throws {
-        // Each waits for the other, and is killed after 10 s if that has to wait for it.
+        // Each program waits for the other, and is killed after 10 s if they run one after the other.
         let script = ": > $1; while [ ! -e $2 ]; do sleep 0.01; done; echo secret-$1"
         try await run(script) { program, _ async throws in
             let pair = [("a", "b"), ("b", "a")].map {

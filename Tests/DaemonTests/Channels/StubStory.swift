@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// Channels that answer from samples.
+/// Channels that respond with samples.
 @Suite struct StubStory {
     private static let marker = "netproxy; error=proxy_internal_response; details=\"stub\""
 
@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func `the first answer that fits is given, by method and path`() async throws {
+    @Test func `the first sample that matches method and path is returned`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let items = try await ask("GET", "/orders/orders/4/2/items?x=/nothing", proxy)
             #expect((items.status, items.body) == (200, "[1]"))
@@ -52,7 +52,7 @@ import Testing
             #expect(posted.status == 201)
             #expect(try await ask("GET", "/orders", proxy).body == "root")
             #expect(try await ask("GET", "/orders/slow", proxy).status == 204)
-            // There is no content that could be cut, nor a framing of any.
+            // A 204 has no content to cut and no framing.
             let none = try await ask("GET", "/orders/none", proxy)
             #expect(none.status == 204)
             #expect(none["Transfer-Encoding"] == nil && none["Content-Length"] == nil)
@@ -65,11 +65,11 @@ import Testing
         ("*c", "/abcd", false), ("/*a*b", "/xaxab", true), ("/*a*b", "/xbxa", false),
         ("/a*", "/a", true), ("/a**", "/a", true), ("/a", "/ab", false), ("/ab", "/a", false),
     ])
-    func `a star stands for anything`(pattern: String, path: String, fits: Bool) {
+    func `a star matches any text`(pattern: String, path: String, fits: Bool) {
         #expect(PathPattern(pattern).matches(path) == fits)
     }
 
-    @Test func `what no answer fits is 404 and says what to do`() async throws {
+    @Test func `a request without a matching sample is 404 with advice`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let answer = try await ask("DELETE", "/orders/orders/4", proxy)
             #expect(answer.status == 404)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `no record takes a sample for the upstream's answer`() async throws {
+    @Test func `records and status mark a sample as a stub`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             _ = try await ask("POST", "/orders/orders/4", body: "new", proxy)
             let status = try await proxy.ask(Raw.get("/status"))
@@ -92,7 +92,8 @@ import Testing
         }
     }
 
-    @Test func `a sample comes after the content, however long that is`() async throws {
+    @Test func `a sample is sent after the request content, regardless of its length`() async throws
+    {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let answer = try await proxy.exchange(
                 Raw.request(
@@ -107,14 +108,15 @@ import Testing
         }
     }
 
-    @Test func `access is as with an upstream`() async throws {
+    @Test func `access rules apply to a stub`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders"))
             #expect(answer.status == 401)
         }
     }
 
-    @Test func `a fault is answered, repeated and logged as the upstream's would be`() async throws
+    @Test func `a stubbed fault is reported, retried and logged like a fault of an upstream`()
+        async throws
     {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let answer = try await ask("GET", "/orders/refused", proxy)
@@ -127,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that breaks off is no whole answer`() async throws {
+    @Test func `a stubbed response that breaks off is incomplete for the client`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let app = try await RawClient.connect(
                 to: proxy.port,
@@ -141,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a delay does not outlast the channel's total time`() async throws {
+    @Test func `the total timeout applies to a delayed sample`() async throws {
         let channels = StubStory.channels.replacing("total: 30s", with: "total: 20ms")
         try await DaemonHarness.run(channels: channels) { proxy in
             let answer = try await ask("GET", "/orders/late", proxy)
@@ -150,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `a delay is as long as the channel waits for an answer`() async throws {
+    @Test func `the response timeout applies to a delayed sample`() async throws {
         let late = "late: { stub: [{ delay: 1h }], timeouts: { response: 20ms } }"
         try await DaemonHarness.run(channels: late) { proxy in
             let answer = try await proxy.exchange(Raw.get("/late/1"))
@@ -159,8 +161,8 @@ import Testing
         }
     }
 
-    /// The idle timeout is for what stands still, however much there is of it.
-    @Test func `a large answer is read for longer than the idle timeout`() async throws {
+    /// The idle timeout applies to periods without progress, regardless of the size.
+    @Test func `a large sample can take longer than the idle timeout`() async throws {
         let step = String(repeating: "x", count: 512 * 1024 - 1) + "\n"
         try await DaemonHarness.run(channels: "spare: { stub: [{ status: 204 }] }") { proxy in
             let path = "\(proxy.directory)/sample"
@@ -179,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func `another sample file takes effect with a reload`() async throws {
+    @Test func `a changed sample file takes effect with a reload`() async throws {
         try await DaemonHarness.run(channels: "spare: { stub: [{ status: 204 }] }") { proxy in
             let path = "\(proxy.directory)/sample"
             let channels = "orders: { stub: [{ file: '\(path)' }] }"

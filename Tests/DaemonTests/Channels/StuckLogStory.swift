@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Logs whose file takes nothing any more.
+/// Logs whose file accepts no more data.
 @Suite struct StuckLogStory {
-    @Test func `a pipe that no one reads holds up nothing`() async throws {
+    @Test func `a full pipe without a reader does not delay requests`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil { try await wire.send(Raw.ok()) }
         }
@@ -15,7 +15,7 @@ import Testing
         ) { proxy async throws in
             let path = "\(proxy.directory)/log/orders.log"
             try #require(unsafe mkfifo(path, 0o600) == 0)
-            // With a reader that does not read: the pipe takes 64 KiB.
+            // The reader does not read, and the pipe holds 64 KiB.
             let reader = unsafe open(path, O_RDONLY | O_NONBLOCK)
             defer { close(reader) }
             let app = try await proxy.connect()
@@ -27,7 +27,7 @@ import Testing
             try await app.send(Raw.get("/bills/1"))
             #expect(try await app.message().status == 200)
             #expect(try await proxy.ask(Raw.get("/healthz")).status == 200)
-            // Lines that the pipe has no room for are counted.
+            // Lines that do not fit into the pipe are counted.
             #expect(
                 await eventually {
                     let metrics = try? await proxy.ask(Raw.get("/metrics")).body
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a reload makes a log directory that was removed`() async throws {
+    @Test func `a reload recreates a removed log directory`() async throws {
         let channels = "orders: { stub: [{ status: 204 }] }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 204)

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// What apps and operators are told about a limit of time that was reached: its key, and its value.
+/// The messages for clients and operators about an expired timeout: its key and its value.
 @Suite struct TimeoutStory {
-    @Test func `a response head that does not come names timeouts-response`() async throws {
+    @Test func `the error for a missing response head names timeouts-response`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.rest()
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that takes nine minutes arrives`() async throws {
+    @Test func `a response after nine minutes arrives`() async throws {
         let ready = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a stream that stops names timeouts-idle in the log`() async throws {
+    @Test func `the log line of a stalled stream names timeouts-idle`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
@@ -67,7 +67,9 @@ import Testing
         }
     }
 
-    @Test func `an exchange that is over its time names timeouts-total`() async throws {
+    @Test func `the error for an exchange beyond its total timeout names timeouts-total`()
+        async throws
+    {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.rest()
@@ -87,7 +89,9 @@ import Testing
         }
     }
 
-    @Test func `a connection that cannot be made names timeouts-connect`() async throws {
+    @Test func `the error for a connection that is not established names timeouts-connect`()
+        async throws
+    {
         let silent = try await SilentPort()
         try await DaemonHarness.run(
             channels: """
@@ -107,14 +111,14 @@ import Testing
         }
     }
 
-    @Test func `a request head that stops names limits-head_timeout`() async throws {
+    @Test func `the error for a stalled request head names limits-head_timeout`() async throws {
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:1 }",
             root: "limits: { head_timeout: 20s }"
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send("GET /orders/1 HTTP/1.1\r\nHost: ")
-            // It has to be read before its time begins.
+            // The first bytes must be read before the timeout begins.
             try await app.send("local")
             var answer: RawMessage?
             let asked = Task { try await app.message() }

@@ -2,7 +2,7 @@ import Foundation
 import NetproxyConfig
 import Testing
 
-/// Certificates and keys that a configuration names.
+/// Certificates and keys in a configuration.
 @Suite struct CertificateTests {
     private func problems(certificate: String, key: String) throws -> [String] {
         let directory = FileManager.default.temporaryDirectory
@@ -25,11 +25,11 @@ import Testing
         .map { "\($0.key): \($0.message)".replacing(directory, with: "") }
     }
 
-    @Test func `a certificate with its key is fine`() throws {
+    @Test func `a certificate with its key is accepted`() throws {
         #expect(try problems(certificate: Sample.certificate, key: Sample.key).isEmpty)
     }
 
-    @Test func `a key of another certificate is found before the service starts`() throws {
+    @Test func `a key of another certificate is reported before the service starts`() throws {
         #expect(
             try problems(certificate: Sample.certificate, key: Sample.otherKey) == [
                 "channels.a.tls.client_key: the key /k.pem cannot be used: key values mismatch"
@@ -47,7 +47,7 @@ import Testing
     }
 }
 
-/// P-256, made for these tests.
+/// P-256, created for these tests.
 private enum Sample {
     static let certificate = """
         -----BEGIN CERTIFICATE-----

@@ -6,7 +6,7 @@ import NetproxyEventIO
 import TestSupport
 import Testing
 
-/// The errors of a text, of its files and of its secrets.
+/// Returns the errors of a text, its files and its secrets.
 func checked(_ text: String) throws -> [ConfigurationError] {
     let loaded = ConfigurationLoader.load(
         text: text,
@@ -20,9 +20,9 @@ func checked(_ text: String) throws -> [ConfigurationError] {
     }
 }
 
-/// What `netproxy check` reports of files and secrets that a start could not use.
+/// The errors that `netproxy check` reports for files and secrets that a start could not use.
 @Suite struct ConfigurationCheckerTests {
-    @Test func `an unusable key is reported where it is named`() throws {
+    @Test func `an unusable key is reported at its position`() throws {
         let oauth = "token_url: https://l.example/t, client_id: a"
         let text = """
             state_key: literal:short
@@ -48,7 +48,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         )
     }
 
-    @Test func `a key that signs with another algorithm is reported`() throws {
+    @Test func `a key for another algorithm is reported`() throws {
         let pem =
             "-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7r"
             + "AMcrn9g\\n-----END PRIVATE KEY-----"
@@ -70,7 +70,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         )
     }
 
-    @Test func `an unusable certificate is reported where it is named`() throws {
+    @Test func `an unusable certificate is reported at its position`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("netproxy-keys-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -118,7 +118,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         #expect(try checked(text).map(\.key) == ["bogus", "channels.a.auth.bearer"])
     }
 
-    @Test func `files that cannot be read are reported`() throws {
+    @Test func `a file that cannot be read is reported`() throws {
         let found = try checked(
             """
             channels:
@@ -143,7 +143,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
     }
 
     @Test(arguments: [0, 1])
-    func `a file that is too large for an answer is reported`(excess: Int) throws {
+    func `a sample file beyond the size limit is reported`(excess: Int) throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-sample-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -167,7 +167,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         ("header: { name: X-Key, value: 'literal:a\u{20}' }", "auth.header.value"),
         ("basic: { username: a, password: 'literal: a ' }", nil),
     ])
-    func `a secret that no header field may contain is reported`(
+    func `a secret that is not valid in a header field is reported`(
         line: String,
         key: String?
     ) throws {

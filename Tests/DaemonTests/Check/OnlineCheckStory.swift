@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// `netproxy check --online`: what is tried, and what is said of it.
+/// The checks of `netproxy check --online` and their output.
 @Suite struct OnlineCheckStory {
     private func outcomes(_ channels: String) async throws -> [OnlineCheck.Outcome] {
         let text = """
@@ -22,7 +22,7 @@ import Testing
         return await check.run()
     }
 
-    @Test func `an upstream is connected to, and gets nothing`() async throws {
+    @Test func `the check connects to an upstream but sends no request`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("here") }
         let found = try await outcomes(
             "orders: { upstream: http://127.0.0.1:\(origin.port), auth: { bearer: 'literal:s3cret' } }"
@@ -33,7 +33,7 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    @Test func `what fails is named, and the rest is tried all the same`() async throws {
+    @Test func `a failure is named, and the remaining checks run`() async throws {
         let certificate = try SelfSignedCertificate(names: "IP:127.0.0.1")
         let server = try TLSServer(certificate)
         let url = "https://\(server.address)"
@@ -52,7 +52,7 @@ import Testing
         #expect(server.received.value == 0)
     }
 
-    @Test func `a role of AWS is taken, and plain keys are asked of no one`() async throws {
+    @Test func `the check assumes an AWS role, but does not use plain keys`() async throws {
         let server = try await OriginServer.start { _ in
             Raw.response("403 Forbidden", body: "<Error><Code>AccessDenied</Code></Error>")
         }
@@ -77,7 +77,7 @@ import Testing
         ),
         (#"{"error":"invalid_client"}"#, "401 Unauthorized", true, "invalid_client"),
     ])
-    func `a client's own credentials are tried`(
+    func `the check tries a client's own credentials`(
         answer: String,
         status: String,
         isFailure: Bool,
@@ -103,7 +103,7 @@ import Testing
         #expect(found[1].words.contains(words) && !found[1].words.contains("s3cret"))
     }
 
-    @Test func `a refresh token is not presented`() async throws {
+    @Test func `the check does not present a refresh token`() async throws {
         let server = try await OriginServer.start { _ in
             Raw.response("405 Method Not Allowed", body: "")
         }

@@ -2,7 +2,7 @@ import NetproxyCommands
 import NetproxyConfig
 import Testing
 
-/// Warnings of channels whose credential every user of the machine can use.
+/// Warnings about channels whose credential every user of the machine can use.
 @Suite struct OpenChannelTests {
     private func warning(
         _ keys: String,
@@ -26,7 +26,9 @@ import Testing
         "auth: { bearer: 'file:/t' }", "headers: { secret: { X-Key: 'file:/t' } }",
         "auth: { bearer: 'file:/t' }, access: { origins: ['https://a.example'] }",
     ])
-    func `a port leads every user to a credential`(keys: String) throws {
+    func `a channel on a shared port is reported, because every user can use its credential`(
+        keys: String
+    ) throws {
         let warning = try #require(try warning(keys))
         #expect(
             warning.hasPrefix("every user of this machine can use the credential of llm through ")
@@ -35,7 +37,7 @@ import Testing
         #expect(!warning.contains("open"))
     }
 
-    @Test func `so does the port of a channel`() throws {
+    @Test func `a channel with its own port is reported`() throws {
         let keys = "auth: { bearer: 'file:/t' }, match: { listen: '127.0.0.1:9' }"
         #expect(try warning(keys, listen: "['unix:/s']")?.contains("127.0.0.1:9") == true)
     }
@@ -45,12 +47,13 @@ import Testing
         "auth: { bearer: 'file:/t' }, access: { users: [1000] }",
         "pool: {}",
     ])
-    func `a channel that asks who it is, or has nothing to give, is not named`(keys: String) throws
-    {
+    func `a channel that authenticates its clients or has no credential is not reported`(
+        keys: String
+    ) throws {
         #expect(try warning(keys) == nil)
     }
 
-    @Test func `a unix socket has an owner`() throws {
+    @Test func `a channel on a unix socket is not reported`() throws {
         #expect(try warning("auth: { bearer: 'file:/t' }", listen: "['unix:/s']") == nil)
     }
 }

@@ -2,13 +2,13 @@ import NetproxyCommands
 import NetproxyConfig
 import Testing
 
-/// `NO_PROXY` as curl, Go, Python and Node read it, whichever of them takes in the most.
+/// `NO_PROXY` as parsed by curl, Go, Python and Node; the broadest interpretation counts.
 @Suite struct ProxyExceptionsTests {
     @Test(arguments: [
         "api.example.com", "API.Example.com", ".example.com", "example.com", "*.example.com",
         "*example.com", "*", "com", "pi.example.com", "api.example.com.", "api.example.com:443",
     ])
-    func `an exception that one client takes for the host covers it`(text: String) {
+    func `an exception covers a host if any client applies it to the host`(text: String) {
         let found = ProxyExceptions("corp.test \(text),other.test")
             .covering(host: "api.example.com", port: 443)
         #expect(found == [text])
@@ -18,7 +18,7 @@ import Testing
         "", "other.com", "api.example.com:80", "www.api.example.com", "example.co", "api",
         "10.0.0.0/8",
     ])
-    func `other exceptions do not`(text: String) {
+    func `other exceptions do not cover the host`(text: String) {
         #expect(ProxyExceptions(text).covering(host: "api.example.com", port: 443).isEmpty)
     }
 
@@ -29,11 +29,11 @@ import Testing
         ("2001:db8::1", "2001:db8::/32", true), ("2001:db9::1", "2001:db8::/32", false),
         ("2001:db8::1", "[2001:db8::1]:80", true), ("2001:db8::1", "2001:db8::1", true),
     ])
-    func `addresses are covered by networks`(host: String, text: String, isCovered: Bool) {
+    func `a network covers its addresses`(host: String, text: String, isCovered: Bool) {
         #expect(ProxyExceptions(text).covering(host: host, port: 80).isEmpty != isCovered)
     }
 
-    @Test func `a check warns of channels that programs would miss`() throws {
+    @Test func `a check warns about channels that programs would bypass`() throws {
         let configuration = try ConfigurationLoader.load(
             text: """
                 channels:

@@ -3,9 +3,9 @@ import NetproxyCommands
 import NetproxyConfig
 import Testing
 
-/// Warnings of secrets that every user of the machine can read.
+/// Warnings about secrets that every user of the machine can read.
 @Suite struct PublicSecretTests {
-    /// A directory with a secret and a configuration that names it.
+    /// A directory with a secret and a configuration that refers to it.
     private struct Place: ~Copyable {
         let directory = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
             .appending(path: "public-\(UInt64.random(in: 0 ... .max))").path()
@@ -59,7 +59,7 @@ import Testing
             "this file, and the secret in it", "/netproxy.yaml"
         ),
     ])
-    func `a secret that every user can read leads to a warning`(
+    func `a secret that every user can read causes a warning`(
         authentication: String,
         place: String,
         what: String,
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: ["bearer: 'file:SECRET'", "bearer: literal:sesame"])
-    func `a secret that other users cannot read or reach leads to none`(authentication: String)
+    func `a secret that other users cannot read or reach causes no warning`(authentication: String)
         throws
     {
         #expect(try Place(secret: 0o640).warnings(authentication).isEmpty)
@@ -86,7 +86,7 @@ import Testing
         (["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://10.0.0.1/c"], "names http://10.0.0.1"),
         (["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/1"], nil),
     ])
-    func `a container's agent that the environment does not name leads to a note`(
+    func `a missing container agent in the environment causes a note`(
         environment: [String: String],
         words: String?
     ) throws {

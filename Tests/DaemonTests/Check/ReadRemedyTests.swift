@@ -2,7 +2,7 @@ import NetproxyChannels
 import NetproxySystem
 import Testing
 
-/// Which command `check` proposes for a file that a user may not read.
+/// The commands that `check` proposes for a file that a user cannot read.
 @Suite struct ReadRemedyTests {
     private func remedy(_ access: ReadRemedy.Access, owner: UInt32, isMember: Bool) -> String {
         ReadRemedy.command(
@@ -14,28 +14,28 @@ import Testing
         )
     }
 
-    @Test func `a secret of root's is given to the user`() {
+    @Test func `the remedy for a secret of root is chown`() {
         #expect(remedy(.read, owner: 0, isMember: false) == "chown netproxy /etc/netproxy/x")
     }
 
-    @Test func `a secret of the user's or the group's becomes readable`() {
+    @Test func `the remedy for a secret of the user or the group is chmod`() {
         #expect(remedy(.read, owner: 990, isMember: true) == "chmod u+r /etc/netproxy/x")
         #expect(remedy(.read, owner: 0, isMember: true) == "chmod g+r /etc/netproxy/x")
     }
 
-    @Test func `another user's secret stays that user's`() {
+    @Test func `the remedy for another user's secret keeps its owner`() {
         #expect(
             remedy(.read, owner: 1000, isMember: false)
                 == "setfacl -m u:netproxy:r /etc/netproxy/x"
         )
     }
 
-    @Test func `a directory can be entered, not listed`() {
+    @Test func `the remedy for a directory allows entering but not listing`() {
         #expect(remedy(.enter, owner: 0, isMember: false) == "chmod o+x /etc/netproxy/x")
         #expect(remedy(.enter, owner: 0, isMember: true) == "chmod g+x /etc/netproxy/x")
     }
 
-    @Test func `users are found by their name and by their id`() throws {
+    @Test func `users are found by name and by ID`() throws {
         let root = try #require(UserAccount.named("root"))
         #expect(root.id == 0 && root.group == 0)
         #expect(UserAccount.named("nosuchuser") == nil)

@@ -3,7 +3,7 @@ import NetproxyChannels
 import NetproxyConfig
 import Testing
 
-/// Secrets as they are read from files, variables, credentials and programs.
+/// Secrets from files, variables, credentials and programs.
 @Suite struct SecretResolverTests {
     private let resolver = SecretResolver(
         environment: ["TOKEN": "from-env", "CREDENTIALS_DIRECTORY": "/creds"],
@@ -34,7 +34,7 @@ import Testing
         "cred:missing",
         "exec:/bin/false", "exec:/bin/true", "exec:/does/not/exist", "exec:/usr/bin/yes",
     ])
-    func `a secret that cannot go into a header is refused`(text: String) async throws {
+    func `a secret that is not valid in a header field is refused`(text: String) async throws {
         let reference = try #require(SecretReference(text: text))
         await #expect(throws: SecretError.self) { try await resolver.resolve(reference) }
     }
@@ -43,7 +43,7 @@ import Testing
         ([0x61, 0xE9], "file:/odd is not valid UTF-8"),
         ([0xEF, 0xBB, 0xBF, 0x61], "file:/odd begins with a byte order mark; save it without one"),
     ])
-    func `a secret that would be sent with other bytes is refused`(
+    func `a secret that would be sent with different bytes is refused`(
         bytes: [UInt8],
         expected: String
     ) async throws {
@@ -54,7 +54,7 @@ import Testing
         #expect(error?.description == expected)
     }
 
-    @Test func `a file that is too large for a secret is not read as one`() async throws {
+    @Test func `a file that is too large for a secret is refused`() async throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "secret-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a secret of several lines is read as it is`() async throws {
+    @Test func `a secret of several lines is returned unchanged`() async throws {
         let pem = "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n"
         let resolver = SecretResolver(
             environment: [:],
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `a command finds the credentials of the system's service`() async throws {
+    @Test func `a command finds the credentials of the system service`() async throws {
         let environment = ConfigurationLocator.serviceEnvironment(
             ["HOME": "/home/someone"],
             configuration: "/etc/netproxy/netproxy.yaml"

@@ -14,7 +14,7 @@ import Testing
         """
     }
 
-    /// The id of the key that a request is signed with.
+    /// Returns the ID of the key that signed a request.
     private static func key(of request: RawMessage) -> String {
         let value = request["Authorization"] ?? ""
         return String(value.drop { $0 != "=" }.dropFirst().prefix { $0 != "/" })
@@ -26,7 +26,7 @@ import Testing
         "X-Amz-Date: 20200101T000000Z", "X-Amz-Security-Token: dummy",
     ]
 
-    @Test func `the app's signature is replaced, and no log has the key`() async throws {
+    @Test func `the client's signature is replaced, and the key is not logged`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(channels: channel(origin, Self.keys)) { proxy in
             let request = Raw.get("/s3/b/k+1?acl&prefix=a/b", Self.dummy[0], Self.dummy[1])
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a key that was replaced is read again after a refusal`() async throws {
+    @Test func `a replaced key is read after a refusal`() async throws {
         let origin = try await OriginServer.start { request in
             guard Self.key(of: request) == "KEY2" else {
                 return Raw.response(
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `keys in a file are looked at after each refusal`() async throws {
+    @Test func `a key file is read after each refusal`() async throws {
         let origin = try await OriginServer.start { request in
             Self.key(of: request) == "KEY2"
                 ? Raw.ok() : Raw.response("400 No", fields: ["X-Amzn-ErrorType: ExpiredToken:x"])
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `the secrets of a credential_process that fails are not reported`() async throws {
+    @Test func `the secrets in the error of a credential_process are not reported`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let program = FileManager.default.temporaryDirectory
             .appending(path: "keys-\(UInt64.random(in: 0 ... .max))").path
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `without a container's agent its channel alone has no credentials`() async throws {
+    @Test func `a missing container agent affects only its own channel`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels =
             channel(origin, "source: container")
@@ -135,7 +135,9 @@ import Testing
         }
     }
 
-    @Test func `a role is taken, and again when its credentials have expired`() async throws {
+    @Test func `a role is assumed, and assumed again after its credentials have expired`()
+        async throws
+    {
         let origin = try await OriginServer.start { request in
             if request.startLine.hasPrefix("POST /sts") {
                 let number = request.body.contains("DurationSeconds=900") ? 1 : 0
@@ -179,7 +181,7 @@ import Testing
         ("X-Amz-Content-Sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "x", 400, "chunk signing off"),
         ("X-Ignored: 1", String(repeating: "x", count: 70_000), 413, "raise retry.replay_body"),
     ])
-    func `content that cannot be signed is refused with what to do`(
+    func `content that cannot be signed is refused with advice`(
         field: String,
         body: String,
         status: Int,
@@ -200,7 +202,7 @@ import Testing
         ("keep", "/s3/b/k?X-Amz-Signature=00", "X-Other: 1", 200, ""),
         ("keep", "/s3/b/k", "X-Other: 1", 200, "KEY1"),
     ])
-    func `what the app has signed is kept or refused where the channel says so`(
+    func `a request signed by the client is kept or refused as configured`(
         policy: String,
         target: String,
         field: String,
@@ -220,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `a lent key stands where the id of an AWS key would`() async throws {
+    @Test func `a lent key is accepted as the ID of an AWS key`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let text = channel(origin, Self.keys) + "\n  access: { key: 'literal:dummy' }"
         try await DaemonHarness.run(channels: text) { proxy in

@@ -12,7 +12,7 @@ import Testing
         var told: String
     }
 
-    /// Sends a request to a channel `api`, whose upstream repeats the target in fields.
+    /// Sends a request to a channel `api`, whose upstream returns the target in fields.
     private func seen(
         _ auth: String,
         base: String = "/v1",
@@ -57,14 +57,14 @@ import Testing
         return found
     }
 
-    @Test func `a credential in the query is sent, and not shown`() async throws {
+    @Test func `a credential in the query is sent but not shown`() async throws {
         let seen = try await seen(
             "in: query, name: api_key",
             Raw.get("/api/a?x=1&API%5Fkey=m1ne-own")
         )
         #expect(seen.target == "/v1/a?x=1&api_key=\(Self.secret)")
         #expect(seen.request?["Authorization"] == nil)
-        // Followed through netproxy, the link gets the credential again.
+        // If the client follows the link through netproxy, the credential is added again.
         #expect(seen.answer["Location"]?.hasSuffix("/v1/a?x=1") == true)
         #expect(seen.answer["Link"] == "</v1/a?x=1>; rel=self")
         #expect(seen.told.contains(#""overrode_client":true"#))
@@ -74,8 +74,7 @@ import Testing
         ("/api/getMe", "/getMe"), ("/api", ""), ("/api/botm1ne-own/getMe?x", "/getMe?x"),
         ("/api/bot%7Bcredential%7D/a", "/a"),
     ])
-    func `a credential in the path is sent, and not shown`(path: String, rest: String) async throws
-    {
+    func `a credential in the path is sent but not shown`(path: String, rest: String) async throws {
         let seen = try await seen("in: path", base: "/bot{credential}", Raw.get(path))
         #expect(seen.target == "/bot\(Self.secret)\(rest)")
         #expect(seen.answer["Location"]?.hasSuffix("/bot%7Bcredential%7D\(rest)") == true)
@@ -83,7 +82,7 @@ import Testing
         #expect(seen.told.contains(#""overrode_client":true"#) == path.contains("m1ne"))
     }
 
-    @Test func `with rewrite, a link has what the app used`() async throws {
+    @Test func `with rewrite, a link contains the path that the client used`() async throws {
         let seen = try await seen(
             "in: path",
             base: "/bot{credential}",
@@ -98,7 +97,7 @@ import Testing
         ("in: query, name: key", "/v1", "/api/a?key=m1ne-own"),
         ("in: path", "/bot{credential}", "/api/botm1ne-own/a"),
     ])
-    func `the app's own is kept or refused where the channel says so`(
+    func `the client's own credential is kept or refused as configured`(
         auth: String,
         base: String,
         path: String
@@ -119,7 +118,7 @@ import Testing
         #expect(refused.request == nil)
     }
 
-    @Test func `look-alikes of the credential's field count`() async throws {
+    @Test func `look-alikes of the credential's field are treated as the field`() async throws {
         let auth = "name: X-Api-Key, prefix: ''"
         let fields = ["X_Api_Key: m1ne-own", "x-api_key: m1ne-own"]
         let replaced = try await seen(auth, Raw.request("GET", "/api/a", fields: fields))
@@ -138,7 +137,7 @@ import Testing
         ("in: query, name: key", "/v1", "/api/a?x=1&key=sesame", "/v1/a?x=1&key="),
         ("in: path", "/bot{credential}", "/api/botsesame/a", "/bot"),
     ])
-    func `a key for netproxy may stand where the credential goes`(
+    func `a key for netproxy is accepted in the credential's place`(
         auth: String,
         base: String,
         path: String,
@@ -160,7 +159,7 @@ import Testing
         #expect(refused.answer["WWW-Authenticate"] == "Basic realm=\"netproxy\"")
     }
 
-    @Test func `a key for netproxy may have the channel's prefix`() async throws {
+    @Test func `a key for netproxy is accepted with the channel's prefix`() async throws {
         let seen = try await seen(
             "prefix: 'Token '",
             more: "access: { key: 'literal:sesame' }",
@@ -170,7 +169,7 @@ import Testing
         #expect(seen.request?["Authorization"] == "Token \(Self.secret)")
     }
 
-    @Test func `failover puts the credential where the other upstream has it`() async throws {
+    @Test func `failover puts the credential in the other upstream's place`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """
@@ -190,7 +189,9 @@ import Testing
         #expect(origin.requests.map(\.startLine) == ["GET \(target) HTTP/1.1"])
     }
 
-    @Test func `a proxy's client may name the credential's place`() async throws {
+    @Test func `a client that uses netproxy as a proxy can send the credential's place`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: ["x-api-key: KEY", "X_Api_Key: KEY", "X-Goog-Api-Key: Bearer KEY"])
-    func `a client's key reaches no API, whatever field the client thinks it belongs in`(
+    func `a client's key is not forwarded, regardless of its field`(
         field: String
     ) async throws {
         let seen = try await seen(
@@ -53,7 +53,7 @@ import Testing
         #expect(seen.requests.first?["Authorization"] == "Bearer token")
     }
 
-    /// What client libraries send that know a base URL and an API key, and nothing else.
+    /// The fields of client libraries that know only a base URL and an API key.
     @Test(
         arguments: [
             ("{ bearer: literal:token }", "Authorization: Bearer \(canary)"),
@@ -73,7 +73,7 @@ import Testing
             ("off", "Authorization: Basic dTpjNG5hcnktUzNjcmV0"),
         ]
     )
-    func `a key that stands where an API key would goes no further`(
+    func `a key in the field of an API key is not forwarded`(
         auth: String,
         field: String
     ) async throws {
@@ -91,7 +91,7 @@ import Testing
             let seen = try #require(origin.requests.first)
             #expect(seen["X-Own"] == (auth.contains("X-Own") ? "token" : nil))
             #expect(seen["Authorization"] == (auth.contains("bearer") ? "Bearer token" : nil))
-            // It is no credential for the API that ours took the place of.
+            // The key is not a credential for the API, so nothing was overridden.
             let line = try await proxy.onlyLine("orders")
             #expect(line.facts.auth?.overrodeClient == nil)
             let logs = try await proxy.allLogs() + proxy.reports.joined()
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `a secret beside the credential goes upstream and is shown nowhere`() async throws {
+    @Test func `a secret besides the credential is sent upstream and never shown`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """
@@ -117,7 +117,7 @@ import Testing
             #expect(seen["X-Subscription-Key"] == Self.canary)
             #expect(seen["X_Subscription_Key"] == nil)
             #expect(seen["Authorization"] == "Bearer token")
-            // Neither does an app have it taken out, or shown.
+            // A client can neither remove it nor see it.
             let nominated = Raw.get("/orders/1", "Connection: X-Subscription-Key")
             #expect(try await proxy.exchange(nominated).status == 200)
             #expect(origin.requests.last?["X-Subscription-Key"] == Self.canary)
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `a secret that is unfit for a field ends the start`() async throws {
+    @Test func `a secret that is not valid in a field prevents the start`() async throws {
         await #expect {
             try await DaemonHarness.run(
                 channels: """
@@ -160,14 +160,14 @@ import Testing
         #expect(line.facts.auth?.kind == "basic")
     }
 
-    @Test func `a field of one's own is added`() async throws {
+    @Test func `a custom field is added`() async throws {
         let (_, requests, _) = try await seen(
             auth: "{ header: { name: X-Api-Key, value: 'literal:\(Self.canary)' } }"
         )
         #expect(requests.first?["X-Api-Key"] == Self.canary)
     }
 
-    @Test func `a client shows the token endpoint all that is configured`() async throws {
+    @Test func `a client sends the token endpoint all configured parameters`() async throws {
         let origin = try await OriginServer.start { request in
             guard request.startLine.hasPrefix("POST /token ") else { return Raw.ok() }
             return Raw.ok(
@@ -203,7 +203,9 @@ import Testing
         }
     }
 
-    @Test func `no app can add to what the channel rules by another spelling`() async throws {
+    @Test func `a client cannot bypass the channel's header rules with another spelling`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """
@@ -230,8 +232,7 @@ import Testing
         }
     }
 
-    @Test func `no app can have the credential taken out by naming it in Connection`() async throws
-    {
+    @Test func `a client cannot remove the credential by naming it in Connection`() async throws {
         let (_, requests, _) = try await seen(
             auth: "{ header: { name: X-Api-Key, value: 'literal:\(Self.canary)' } }",
             "Connection: X-Api-Key, Authorization"
@@ -239,7 +240,7 @@ import Testing
         #expect(requests.first?["X-Api-Key"] == Self.canary)
     }
 
-    @Test func `the app's own credential is replaced, and the log says so`() async throws {
+    @Test func `the client's own credential is replaced, and the log records it`() async throws {
         let (_, requests, line) = try await seen(
             auth: "{ bearer: 'literal:ours' }",
             "Authorization: Bearer \(Self.canary)"
@@ -248,7 +249,7 @@ import Testing
         #expect(line.facts.auth?.overrodeClient == true)
     }
 
-    @Test func `the app's own credential is kept where the channel says so`() async throws {
+    @Test func `the client's own credential is kept if the channel says so`() async throws {
         let (_, requests, _) = try await seen(
             auth: "{ bearer: 'literal:ours', on_client_credential: keep }",
             "Authorization: Bearer \(Self.canary)"
@@ -256,7 +257,7 @@ import Testing
         #expect(requests.first?["Authorization"] == "Bearer \(Self.canary)")
     }
 
-    @Test func `the app's own credential is refused where the channel says so`() async throws {
+    @Test func `the client's own credential is refused if the channel says so`() async throws {
         let (status, requests, line) = try await seen(
             auth: "{ bearer: 'literal:ours', on_client_credential: reject }",
             "Authorization: Bearer \(Self.canary)"
@@ -266,7 +267,7 @@ import Testing
         #expect(line.facts.error == "http_request_denied")
     }
 
-    @Test func `two channels that begin with one refresh token are told of`() async throws {
+    @Test func `two channels with the same refresh token are reported`() async throws {
         func channel(_ seed: String) -> String {
             """
             { upstream: 'http://127.0.0.1:9', auth: { oauth: { grant: refresh_token, client_id: a,
@@ -285,7 +286,7 @@ import Testing
             #expect(told.count == 1)
             #expect(told.first?.hasPrefix("channel calendar and channel mail: ") == true)
             #expect(!proxy.reports.joined().contains(canary))
-            // A new one in front of those that stay, and then nothing new.
+            // The first reload adds a channel before the existing ones; the second adds none.
             for _ in 1...2 {
                 await proxy.reload(
                     channels: """

@@ -2,9 +2,9 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Credentials in files that somebody else replaces.
+/// Credentials in files that another program replaces.
 @Suite struct FileCredentialStory {
-    /// A secret in a file of its own.
+    /// A secret in a file.
     private final class SecretFile: Sendable {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "secret-\(UInt64.random(in: 0 ... .max))").path
@@ -43,7 +43,7 @@ import Testing
             ("header: { name: X-Api-Key, value: 'file:PATH' }", "X-Api-Key", "c4nary-2"),
         ]
     )
-    func `a credential that was replaced is read again after a 401`(
+    func `a replaced credential is read after a 401`(
         auth: String,
         field: String,
         good: String
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a file that is gone is told of, and the 401 is the app's`() async throws {
+    @Test func `a missing file is reported, and the client receives the 401`() async throws {
         let file = try SecretFile("c4nary-1")
         let origin = try await api("Authorization", accepting: "Bearer c4nary-2")
         let auth = "bearer: 'file:\(file.path)'"

@@ -4,10 +4,10 @@ import OAuth
 import TestSupport
 import Testing
 
-/// The engine behind the tokens of a program, without the program.
+/// The engine for the tokens of a program, without the program.
 @Suite struct HelperAuthorizerTests {
-    @Test func `a storm of 401s ends with the first answer to the new token`() async throws {
-        // It stands still: whoever waited for time to pass would wait for ever.
+    @Test func `a storm of 401s ends with the first response to the new token`() async throws {
+        // The clock stands still, so a task that waits for time to pass would wait forever.
         let clock = ManualClock()
         let server = AuthorizationServerModel(clock: clock)
         let api = ProtectedAPIModel(server: server)
@@ -47,7 +47,7 @@ import Testing
         #expect(await eventually { await authorizer.manager.status().waiters == 32 })
         api.gate.close()
         server.gate.open()
-        // One tries the new token, and all others follow.
+        // One request tries the new token, and all others follow.
         #expect(await eventually { api.gate.waiting == 1 })
         api.gate.open()
         #expect(await eventually { answers.value == 32 })

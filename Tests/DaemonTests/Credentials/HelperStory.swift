@@ -5,7 +5,7 @@ import Testing
 
 /// Credentials that a program prints.
 @Suite struct HelperStory {
-    /// A helper that notes what it is asked.
+    /// A helper that records its environment.
     private final class Helper {
         let directory: String
         var path: String { "\(directory)/helper" }
@@ -33,7 +33,7 @@ import Testing
 
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-        /// How often it was started.
+        /// The number of starts.
         var runs: Int {
             environment.split(separator: "\n").count { $0.hasPrefix("PWD=") }
         }
@@ -57,7 +57,7 @@ import Testing
         """
     }
 
-    @Test func `every secret that cannot be read is reported, with its place`() async throws {
+    @Test func `every secret that cannot be read is reported with its key`() async throws {
         await #expect {
             try await DaemonHarness.run(
                 channels: """
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a secret that a program prints is asked for once`() async throws {
+    @Test func `a program runs once for its secret`() async throws {
         let helper = try Helper("echo c4nary-$(wc -l < environment | tr -d ' ')")
         let key = try Helper("openssl genpkey -algorithm ed25519")
         let server = try await OriginServer.start { request in
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Writes to a named pipe, or returns false while no process reads it.
+    /// Writes to a named pipe; returns false while no process reads it.
     private static func write(_ text: String, toFIFO path: String) -> Bool {
         let descriptor = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -117,7 +117,7 @@ import Testing
         return true
     }
 
-    @Test func `a plan does not have a reload ask for a secret twice`() async throws {
+    @Test func `a reload does not run a program again that a plan has run`() async throws {
         let key = try Helper("echo c4nary-$(wc -l < environment | tr -d ' ')")
         let gated = try Helper("mkfifo gate; cat gate")
         let access = "upstream: http://127.0.0.1:9, access: { key: 'exec:\(key.path)' }"
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `a helper is asked once for many requests, and again after a 401`() async throws {
+    @Test func `a helper runs once for many requests, and again after a 401`() async throws {
         let helper = try Helper(#"echo "{\"token\":\"c4nary-$count\",\"expires_in\":3600}""#)
         let origin = try await OriginServer.start { request in
             request["Authorization"] == "Bearer c4nary-2"
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: ["Basic", "Token"])
-    func `a helper is asked again after a 401 that names the scheme of its token`(
+    func `a helper runs again after a 401 with the scheme of its token`(
         scheme: String
     ) async throws {
         let helper = try Helper(
@@ -176,7 +176,7 @@ import Testing
         #expect(helper.asked.map { $0.contains("unauthorized") } == [false, true])
     }
 
-    @Test func `the state of a helper's token can be asked for`() async throws {
+    @Test func `the admin socket shows the state of a helper's token`() async throws {
         let helper = try Helper("echo c4nary-$count")
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
@@ -194,7 +194,8 @@ import Testing
         }
     }
 
-    @Test func `a bare token is a bearer token, and a scheme may be named`() async throws {
+    @Test func `a bare token is a bearer token, and JSON can contain another scheme`() async throws
+    {
         for (lines, field) in [
             ("echo bare-1", "Bearer bare-1"),
             (#"echo '{"token":"k","scheme":"Token"}'"#, "Token k"),
@@ -216,7 +217,7 @@ import Testing
         (#"echo '{"tok":"c4nary"}'"#, "printed JSON that is not understood"),
         ("echo 'c4nary c4nary'", "characters that no field may hold"),
     ])
-    func `a helper that fails says why, and nothing goes upstream`(
+    func `the error of a failed helper is reported, and nothing is sent upstream`(
         lines: String,
         words: String
     ) async throws {
@@ -231,7 +232,7 @@ import Testing
             #expect(!answer.body.contains("c4nary"))
             let logs = try await proxy.allLogs()
             #expect(!logs.contains("c4nary"))
-            // The operator reads what it said on its standard error.
+            // The operator sees the helper's standard error.
             let said = proxy.reports.filter { $0.contains("c4nary") }
             #expect(said.allSatisfy { $0.hasSuffix("said: c4nary") })
             #expect(said.isEmpty != lines.contains(">&2"))

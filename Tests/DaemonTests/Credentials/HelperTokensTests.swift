@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetproxyChannels
 
-/// What a helper program of `auth.exec` gets and says.
+/// The environment and the output of a helper program of `auth.exec`.
 @Suite struct HelperTokensTests {
-    @Test func `a program gets its user's environment, and none of the service's secrets`()
+    @Test func `a program gets its user's environment without the service's secrets`()
         async throws
     {
         let tokens = HelperTokens(

@@ -4,10 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Credentials that several channels share, and several credentials of one channel.
+/// Credentials shared by several channels, and several credentials of one channel.
 @Suite struct IdentityStory {
-    /// An API and its authorization server: each refresh token is taken once, and what it brings says
-    /// which one it was, and for which scope.
+    /// Starts an API with its authorization server.
+    ///
+    /// Each refresh token is accepted once, and the response contains its number and its scope.
     private func server(lifetime: Int = 3600) async throws -> OriginServer {
         let counter = Counter()
         return try await OriginServer.start { request in
@@ -94,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `a channel that asks for less has its own token of the same sign-in`()
+    @Test func `a channel with fewer scopes has its own token from the same sign-in`()
         async throws
     {
         let server = try await server()
@@ -103,7 +104,7 @@ import Testing
             root: identities(server)
         ) { proxy in
             #expect(try await body("/c0/1", proxy) == "Bearer a1")
-            // With the refresh token that the other one was given.
+            // The request uses the refresh token that the other channel received.
             #expect(try await body("/c1/1", proxy) == "Bearer a2-mail")
             #expect(try await body("/c0/1", proxy) == "Bearer a1")
             #expect(try await body("/c1/1", proxy) == "Bearer a2-mail")
@@ -114,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `a reload keeps the token of an identity while channels come and go`()
+    @Test func `a reload keeps the token of an identity while channels are added and removed`()
         async throws
     {
         let server = try await server()
@@ -137,7 +138,7 @@ import Testing
         }
     }
 
-    /// An API that limits one of its keys.
+    /// Starts an API that limits one of its keys.
     private func limiting() async throws -> OriginServer {
         try await OriginServer.start { request in
             request["x-key"] == "one"
@@ -156,7 +157,7 @@ import Testing
           two: { header: { name: X-Key, value: literal:two } }
         """
 
-    @Test func `a limited key gives way to the next, and the log says so`() async throws {
+    @Test func `a rate-limited key is replaced by the next, and the log records it`() async throws {
         let server = try await limiting()
         try await DaemonHarness.run(channels: channels(server, "[one, two]"), root: keys) { proxy in
             #expect(try await body("/c0/1", proxy) == "two")
@@ -168,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `why and status name the account that was limited`() async throws {
+    @Test func `why and status name the limited account`() async throws {
         let server = try await limiting()
         try await DaemonHarness.run(channels: channels(server, "[one, two]"), root: keys) { proxy in
             let first = try await body("/c0/1", proxy)
@@ -185,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `a lent key chooses the identity`() async throws {
+    @Test func `a lent key selects the identity`() async throws {
         let server = try await OriginServer.start { Raw.ok($0["x-key"] ?? "none") }
         try await DaemonHarness.run(
             channels: channels(server, "[one, two]", "[one]"),
@@ -199,10 +200,10 @@ import Testing
             let lease = try #require(ClientLease(json: try await wire.read(through: "}\n")))
             let field = "Proxy-Authorization: Bearer \(lease.key)"
             #expect(try await proxy.exchange(Raw.get("/c0/1", field)).body == "two")
-            // A channel that has only one account has no choice.
+            // A channel with only one account has no choice.
             #expect(try await proxy.exchange(Raw.get("/c1/1", field)).body == "one")
             #expect(try await body("/c0/1", proxy) == "one")
-            // An account that the key is for gives way to no other one.
+            // A key for a missing account is refused, not used for another.
             await proxy.reload(
                 channels: channels(server, "[one]", "[two]"),
                 root: keys + "\nadmin: \"unix:DIRECTORY/admin.sock\""
@@ -224,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func `an identity for other users is not for this client`() async throws {
+    @Test func `a client cannot use an identity for other users`() async throws {
         let server = try await OriginServer.start { Raw.ok($0["x-key"] ?? "none") }
         let root = keys.replacing("literal:one }", with: "literal:one }, users: [4000000000]")
         try await DaemonHarness.run(

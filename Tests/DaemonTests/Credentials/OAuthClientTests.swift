@@ -10,9 +10,9 @@ import Testing
 @testable import NetproxyChannels
 @testable import NetproxyPath
 
-/// Where a channel's client finds what its authorization server offers.
+/// The endpoints of a channel's authorization server.
 @Suite struct OAuthClientTests {
-    /// A server whose metadata names every place twice, but for what is left out.
+    /// A server whose metadata contains every endpoint twice, except omitted ones.
     private struct Published: HTTPTransport {
         var aliases =
             #""token_endpoint":"https://mtls.example/t","#
@@ -68,26 +68,28 @@ import Testing
         return try await client.server(needing: \.revocationEndpoint)
     }
 
-    @Test func `a client with a certificate goes to the places for those`() async throws {
+    @Test func `a client with a certificate uses the endpoints for certificates`() async throws {
         let server = try await server("grant: device_code, client_auth: tls")
         #expect(server.deviceEndpoint?.description == "https://mtls.example/d")
         #expect(server.revocationEndpoint?.description == "https://mtls.example/r")
     }
 
-    @Test func `where there is no such place it goes where everybody goes`() async throws {
+    @Test func `a client with a certificate falls back to the general endpoints`() async throws {
         let published = Published(aliases: #""token_endpoint":"https://mtls.example/t""#)
         let server = try await server("grant: device_code, client_auth: tls", published)
         #expect(server.deviceEndpoint?.description == "https://l.example/d")
         #expect(server.revocationEndpoint?.description == "https://l.example/r")
     }
 
-    @Test func `a client without one does not go there`() async throws {
+    @Test func `a client without a certificate uses the general endpoints`() async throws {
         let server = try await server("grant: device_code, client_auth: none")
         #expect(server.deviceEndpoint?.description == "https://l.example/d")
         #expect(server.revocationEndpoint?.description == "https://l.example/r")
     }
 
-    @Test func `what is configured goes before the places for certificates`() async throws {
+    @Test func `a configured endpoint takes precedence over the endpoints for certificates`()
+        async throws
+    {
         let server = try await server(
             "grant: device_code, client_auth: tls, revocation_url: 'https://own.example/r'"
         )

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Authorization servers and APIs in their own words, through the whole daemon.
+/// The error formats of authorization servers and APIs, through the whole daemon.
 @Suite struct ProviderStory {
     private let json = "Content-Type: application/json"
 
@@ -27,7 +27,7 @@ import Testing
         """
     }
 
-    /// An API that takes one token.
+    /// Starts an API that accepts one token.
     private func api(
         accepting token: String,
         refusing answer: String = Raw.response("401 Unauthorized")
@@ -49,7 +49,7 @@ import Testing
         "WWW-Authenticate: Bearer authorization_uri=https://login.example.com/1",
         "WWW-Authenticate: Token", "WWW-Authenticate: ApiKey, NTLM",
     ])
-    func `a 401 renews the token whatever its challenge says`(field: String) async throws {
+    func `a 401 renews the token regardless of its challenge`(field: String) async throws {
         let tokens = try await issuer()
         let refusal = Raw.response("401 Unauthorized", fields: field.isEmpty ? [] : [field])
         let api = try await api(accepting: "token-2", refusing: refusal)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `an API that answers every token with a 401 of another scheme is no storm`()
+    @Test func `an API that refuses every token with another scheme causes no storm`()
         async throws
     {
         let tokens = try await issuer()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `an expired token that is refused with another status is renewed`() async throws {
+    @Test func `an expired token refused with another status is renewed`() async throws {
         let tokens = try await issuer()
         let refusal = Raw.response(
             "403 Forbidden",
@@ -93,7 +93,9 @@ import Testing
         }
     }
 
-    @Test func `a 403 for another reason reaches the app and renews nothing`() async throws {
+    @Test func `a 403 for another reason is returned to the client and renews nothing`()
+        async throws
+    {
         let tokens = try await issuer()
         let refusal = Raw.response("403 Forbidden", fields: [json], body: #"{"error":"no"}"#)
         let api = try await api(accepting: "token-2", refusing: refusal)
@@ -107,7 +109,9 @@ import Testing
         }
     }
 
-    @Test func `the provider's own words reach the app, the log and the operator`() async throws {
+    @Test func `the provider's error text is shown to the client, the log and the operator`()
+        async throws
+    {
         let words = "Your app was disabled by its owner. Trace 5ff6bd71-8b0a-4a6e-8f0b-1a2b3c4d5e00"
         let tokens = try await OriginServer.start { [json] _ in
             Raw.response(
@@ -127,8 +131,7 @@ import Testing
         }
     }
 
-    @Test func `own requests say who sends them, and so do those of apps that do not`() async throws
-    {
+    @Test func `requests without User-Agent get netproxy's User-Agent`() async throws {
         let tokens = try await issuer()
         let api = try await api(accepting: "token-1")
         let channel = channel(api, tokens, "client_secret: literal:x")
@@ -145,7 +148,9 @@ import Testing
         ("headers: { set: { user-agent: orders/2 } }", "orders/2"),
         ("headers: { remove: [User-Agent] }", nil),
     ])
-    func `a rule about User-Agent counts more`(rule: String, expected: String?) async throws {
+    func `a header rule for User-Agent takes precedence`(rule: String, expected: String?)
+        async throws
+    {
         let api = try await OriginServer.start { _ in Raw.ok("in") }
         let channel = """
             orders:
@@ -158,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `a grant of the provider's own is presented with its parameters and fields`()
+    @Test func `a provider's own grant is sent with its parameters and fields`()
         async throws
     {
         let tokens = try await issuer()
@@ -184,7 +189,7 @@ import Testing
     }
 
     @Test
-    func `a secret that was replaced in its file is read when the server refuses the old one`()
+    func `a replaced secret file is read when the server refuses the old secret`()
         async throws
     {
         let directory = try TokenDirectory()
@@ -215,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `a key that was replaced in its file is read when the server refuses the old one`()
+    @Test func `a replaced key file is read when the server refuses the old key`()
         async throws
     {
         func pem(_ last: Character) -> String {
@@ -252,7 +257,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate that was replaced is shown when the server refuses the client`()
+    @Test func `a replaced certificate is used when the server refuses the old one`()
         async throws
     {
         let certificates = try (1...2).map { _ in try SelfSignedCertificate(names: nil) }
@@ -277,14 +282,14 @@ import Testing
             try directory.write(pems[1], to: "client.pem")
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             #expect(tokens.requests.count == 2)
-            // Another connection, since the old one has shown the old certificate.
+            // It needs a new connection, because the old one used the old certificate.
             #expect(tokens.connections.count == 2)
             #expect(proxy.reports.contains { $0.contains("using the new certificate from") })
             #expect(!proxy.reports.joined().contains("PRIVATE"))
         }
     }
 
-    @Test func `the type that a server gives its tokens is told once`() async throws {
+    @Test func `an unknown token type is reported once`() async throws {
         let counter = Counter()
         let tokens = try await OriginServer.start { [json] _ in
             Raw.ok(#"{"access_token":"token-\#(counter.next())","token_type":"BearerToken"}"#, json)

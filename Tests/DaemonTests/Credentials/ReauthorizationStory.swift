@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct ReauthorizationStory {
-    /// Hands out `token-1`, `token-2`, … by connection and request.
+    /// Returns an endpoint that issues `token-1`, `token-2`, … by connection and request.
     private func tokenEndpoint() async throws -> OriginServer {
         let counter = Counter()
         return try await OriginServer.start { _ in
@@ -43,7 +43,7 @@ import Testing
         """
     }
 
-    @Test func `a 401 is cured by a new token, with the body intact`() async throws {
+    @Test func `a 401 is replayed with a new token and the same body`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `where nothing is replayed, the next request has a new token`() async throws {
+    @Test func `without a replay, the next request has a new token`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         let channel = channel(origin, tokens, "retry: { unauthorized: false }")
@@ -91,7 +91,7 @@ import Testing
         ),
         (false, "netproxy login orders"),
     ])
-    func `who has a refresh token that is dead is told what helps`(
+    func `the error for a dead refresh token contains the remedy`(
         isConfigured: Bool,
         advice: String
     ) async throws {
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `a token that is refused for good is not logged where the API repeats it`()
+    @Test func `a token that is refused for good is not logged if the API repeats it`()
         async throws
     {
         let tokens = try await tokenEndpoint()
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `a 401 whose content stalls does not hold its replay up until the idle timeout`()
+    @Test func `a 401 with stalled content does not delay the replay until the idle timeout`()
         async throws
     {
         let (counter, over) = (Counter(), Gate())
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves takes no token request along`() async throws {
+    @Test func `a client that disconnects does not cancel the token request`() async throws {
         let (counter, asked, left) = (Counter(), Gate(), Gate())
         let tokens = try await OriginServer.start { wire in
             while try await wire.next() != nil {
@@ -186,7 +186,7 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             try await app.reset()
-            // Its exchange is over; the token is everybody's.
+            // The client's exchange is over, but other requests need the token.
             #expect(await proxy.hasLoggedExchange("orders"))
             left.open()
             #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func `a streamed body is replayed, too`() async throws {
+    @Test func `a streamed body is replayed`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
@@ -210,8 +210,7 @@ import Testing
         }
     }
 
-    @Test func `the upstream's own 401 reaches the app if a new token does not help`() async throws
-    {
+    @Test func `the upstream's own 401 is returned if a new token does not help`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "never")
         try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
@@ -223,8 +222,8 @@ import Testing
         }
     }
 
-    /// Takes a second: this origin never answers the `Expect` that goes with an untried token.
-    @Test func `a body above the limit is not replayed, and the log says so`() async throws {
+    /// Takes a second: this origin never responds to the `Expect` of an untried token.
+    @Test func `a body above the limit is not replayed, and the log records it`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         let channel = channel(origin, tokens, "retry: { replay_body: 1KiB }")
@@ -237,7 +236,7 @@ import Testing
         }
     }
 
-    @Test func `a body above the limit is kept on disk where the channel says so`() async throws {
+    @Test func `a body above the limit is kept on disk if the channel says so`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         let channel = channel(origin, tokens, "retry: { replay_body: 1KiB, spill: 1MiB }")
@@ -251,7 +250,7 @@ import Testing
         }
     }
 
-    @Test func `many requests on one dead token refresh it once`() async throws {
+    @Test func `many requests with one dead token refresh it once`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
         try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
@@ -265,7 +264,7 @@ import Testing
         }
     }
 
-    @Test func `without a token the app is told to try later`() async throws {
+    @Test func `without a token the response is 503 with Retry-After`() async throws {
         let tokens = try await OriginServer.start { _ in Raw.response("500 Broken") }
         let origin = try await api(accepting: "token-1")
         try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
@@ -277,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange that waits for a token when the drain is over is 504`() async throws {
+    @Test func `an exchange that waits for a token at the end of the drain is 504`() async throws {
         let asked = Gate()
         let tokens = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -296,7 +295,9 @@ import Testing
         }
     }
 
-    @Test func `an exchange whose time ends while it waits for a token is 504`() async throws {
+    @Test func `an exchange whose total timeout expires while it waits for a token is 504`()
+        async throws
+    {
         let tokens = try await OriginServer.start { wire in try await wire.rest() }
         let origin = try await api(accepting: "token-1")
         // Waits for a timeout of 50 ms.

@@ -2,14 +2,14 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What becomes of a token that could not be written, where reloads change whom it belongs to.
+/// Tokens that could not be written, across reloads that change their channel.
 @Suite struct ReloadedTokenStory {
-    /// An API and its authorization server, which takes each refresh token once.
+    /// Starts an API with its authorization server, which accepts each refresh token once.
     private func server(_ counter: Counter) async throws -> OriginServer {
         try await OriginServer.start { request in
             guard request.startLine.hasPrefix("POST") else { return Raw.ok() }
             let number = counter.next()
-            // Whoever presents a token that was replaced has lost.
+            // A replaced token is refused.
             let isCurrent = request.body.contains("c4nary-\(number - 1)&") || number == 1
             guard isCurrent else {
                 return Raw.response("400 Bad Request", body: #"{"error":"invalid_grant"}"#)
@@ -33,7 +33,7 @@ import Testing
             """
     }
 
-    /// Uses a token that cannot be written, reloads, and looks whether its successor is asked for with it.
+    /// Uses a token that cannot be written, reloads, and checks that it is used for the next token request.
     private func story(
         isWritable: Bool,
         reloading steps: [(OriginServer) -> String]
@@ -41,7 +41,7 @@ import Testing
         let counter = Counter()
         let server = try await server(counter)
         try await DaemonHarness.run(channels: channel("one", server)) { proxy in
-            // What stands under its name is no file, so nothing can be written.
+            // A directory has the name of the temporary file, so nothing can be written.
             let obstacle = "\(proxy.directory)/state/orders.json.tmp"
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             try FileManager.default.createDirectory(
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `a stop that loses a token says which and what to do`() async throws {
+    @Test func `a stop that loses a token reports its name and the remedy`() async throws {
         let server = try await server(Counter())
         try await DaemonHarness.run(channels: channel("one", server)) { proxy in
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a stop that loses nothing says nothing`() async throws {
+    @Test func `a stop without a loss reports nothing`() async throws {
         let server = try await server(Counter())
         try await DaemonHarness.run(channels: channel("one", server)) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
@@ -84,21 +84,21 @@ import Testing
         }
     }
 
-    /// Whether the store can be written again when the channel changes, or long after.
+    /// Whether the store is writable again when the channel changes, or only long after.
     @Test(arguments: [true, false])
-    func `a channel that changes takes along a token that could not be written`(
+    func `a changed channel keeps a token that could not be written`(
         isWritable: Bool
     ) async throws {
         try await story(isWritable: isWritable, reloading: [{ channel("two", $0) }])
     }
 
-    /// What the channel is for one reload.
+    /// The state of the channel during one reload.
     enum Interlude: CaseIterable {
         case removed, withoutTokens, anotherClient
     }
 
     @Test(arguments: Interlude.allCases)
-    func `a channel that comes back has the token that could not be written`(
+    func `a channel that returns has the token that could not be written`(
         interlude: Interlude
     ) async throws {
         let between: (OriginServer) -> String =

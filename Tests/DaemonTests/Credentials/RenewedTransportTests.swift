@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func `files that were replaced are used after the next fault`() async throws {
+    @Test func `replaced files are used after the next error`() async throws {
         let directory = try TokenDirectory()
         try directory.write("old", to: "client.pem")
         let makings = Counter()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetproxyChannels
 
-/// Requests as they are signed with a shared key.
+/// Signatures of requests with a shared key.
 @Suite struct RequestSignatureTests {
     private let clock = ManualClock(wall: 1_800_000_000.5)
 
@@ -73,7 +73,7 @@ import Testing
         ),
         ("plain", "plain"),
     ])
-    func `the words stand for the parts of the request`(
+    func `the placeholders of a message are replaced by parts of the request`(
         message: String,
         text: String
     ) async throws {
@@ -85,7 +85,7 @@ import Testing
         (HMACSettings.DateForm.unix, "1800000000"), (.unixMilliseconds, "1800000000500"),
         (.rfc1123, "Fri, 15 Jan 2027 08:00:00 GMT"), (.iso8601, "2027-01-15T08:00:00Z"),
     ])
-    func `the time is the same in the fields and in the message`(
+    func `the fields and the message contain the same time`(
         date: HMACSettings.DateForm,
         text: String
     ) async throws {
@@ -98,7 +98,7 @@ import Testing
         #expect(request.headers[.authorization] == code(text))
     }
 
-    @Test func `a nonce is another one each time`() async throws {
+    @Test func `every request has a new nonce`() async throws {
         let settings = try settings("{nonce}", [("X-Nonce", "{nonce}")])
         var nonces: Set<String> = []
         for _ in 1...2 {
@@ -110,7 +110,7 @@ import Testing
         #expect(nonces.count == 2)
     }
 
-    @Test func `it goes where the channel says`() async throws {
+    @Test func `the signature is sent in the configured place`() async throws {
         let field = try await signed(
             try settings("m"),
             .header("X-Signature", prefix: "v1=")
@@ -124,7 +124,7 @@ import Testing
         #expect(query.target == "/a?b=1&sig=\(code("/a?b=1"))")
     }
 
-    @Test func `content is read where it is signed, and only there`() async throws {
+    @Test func `content is read only if it is signed`() async throws {
         let long = HTTPBody.bytes(ByteSlice(String(repeating: "x", count: 65)))
         _ = try await signed(try settings("{method}"), body: long)
         let error = await #expect(throws: NetworkError.self) {
@@ -134,7 +134,7 @@ import Testing
         #expect(error?.detail.contains("64 bytes of retry.replay_body") == true)
     }
 
-    @Test func `the API's clock is learned where it refuses`() async throws {
+    @Test func `the clock offset is learned from a refusal of the API`() async throws {
         let settings = try settings("{timestamp}", [("X-Time", "{timestamp}")])
         let rules = RequestSignature.Rules(
             settings,
@@ -163,7 +163,7 @@ import Testing
             (.base64, "?", nil),
         ] as [(HMACSettings.KeyEncoding, String, [UInt8]?)]
     )
-    func `a key is written as text, in hexadecimal or base64`(
+    func `a key can be written as text, hexadecimal or base64`(
         encoding: HMACSettings.KeyEncoding,
         text: String,
         bytes: [UInt8]?

@@ -3,7 +3,7 @@ import Testing
 
 /// Resource indicators (RFC 8707), from the configuration to the token endpoint.
 @Suite struct ResourceStory {
-    @Test func `tokens for other resources are other tokens`() async throws {
+    @Test func `channels with different resources have different tokens`() async throws {
         let server = try await OriginServer.start { request in
             request.startLine.contains("/token")
                 ? Raw.ok(
@@ -29,7 +29,7 @@ import Testing
             }
         }
         let forms = server.requests.filter { $0.startLine.contains("/token") }.map(\.body)
-        // In another order they are the same.
+        // The order of resources does not matter.
         #expect(
             forms == [
                 "grant_type=client_credentials&resource=urn%3Aone&client_id=a",

@@ -4,11 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A credential that stands in a file, without the file.
+/// A credential from a file, without the file.
 @Suite struct RotatingAuthorizerTests {
     private struct Unreadable: Error {}
 
-    /// What stands in the file, and what was told of it.
+    /// The content of the file, and the reported changes and faults.
     private final class File: Sendable {
         private let content: Mutex<String?>
         let readings = Counter()
@@ -16,7 +16,7 @@ import Testing
         let faults = Counter()
         private let gate: Gate
 
-        /// A gate is what every reading waits for.
+        /// Every read waits for the gate, if there is one.
         init(_ content: String, gate: Gate? = nil) {
             self.content = Mutex(content)
             self.gate = gate ?? Gate()
@@ -56,7 +56,7 @@ import Testing
             (.afterReplay, .passThrough(.alreadyReplayed)),
         ] as [(Rejection.Intent, Verdict)]
     )
-    func `after a 401 what stands in the file is used`(
+    func `a 401 causes the content of the file to be used`(
         intent: Rejection.Intent,
         verdict: Verdict
     ) async throws {
@@ -71,20 +71,20 @@ import Testing
         #expect(file.changes.value == 1)
     }
 
-    @Test func `the same content is no other credential`() async throws {
+    @Test func `unchanged content is not a new credential`() async throws {
         let file = File("one")
         let authorizer = try file.authorizer()
         let before = authorizer.currentCredential()
         #expect(await authorizer.rejected(refusal(1)) == .passThrough(.staticCredential))
         #expect(authorizer.currentCredential() == before)
         #expect(file.changes.value == 0)
-        // It is looked at each time: the file may be replaced a moment later.
+        // The file is read each time, because it can be replaced a moment later.
         file.write("two")
         #expect(await authorizer.rejected(refusal(1)) == .replay)
     }
 
     @Test(arguments: [nil, "", "t\u{7}wo"])
-    func `what cannot be used leaves everything as it is`(content: String?) async throws {
+    func `unusable content leaves the credential unchanged`(content: String?) async throws {
         let file = File("one")
         file.write(content)
         let authorizer = try file.authorizer()
@@ -95,7 +95,7 @@ import Testing
         #expect(await authorizer.rejected(refusal(1)) == .replay)
     }
 
-    @Test func `a late 401 to an earlier content needs no look`() async throws {
+    @Test func `a late 401 for an earlier credential causes no read`() async throws {
         let file = File("two")
         let authorizer = try file.authorizer()
         _ = await authorizer.rejected(refusal(1))
@@ -105,14 +105,14 @@ import Testing
         #expect(file.readings.value == 2)
     }
 
-    @Test func `a request without our credential does not concern it`() async throws {
+    @Test func `a request without the credential causes no read`() async throws {
         let file = File("two")
         let authorizer = try file.authorizer()
         #expect(await authorizer.rejected(refusal(nil)) == .passThrough(.staticCredential))
         #expect(file.readings.value == 0)
     }
 
-    @Test func `many that are refused together get the same one`() async throws {
+    @Test func `concurrent refusals share one read`() async throws {
         let gate = Gate()
         let file = File("two", gate: gate)
         let authorizer = try file.authorizer()
@@ -131,7 +131,7 @@ import Testing
         #expect(file.changes.value == 1)
     }
 
-    @Test func `who gives up leaves the look to the others`() async throws {
+    @Test func `a canceled caller leaves the read to the others`() async throws {
         let gate = Gate()
         let file = File("two", gate: gate)
         let authorizer = try file.authorizer()
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [(.zero, 2), (.seconds(3600), 1)] as [(Duration, Int)])
-    func `what costs more than a read is not done for every 401`(
+    func `an expensive read is not repeated for every 401`(
         pause: Duration,
         readings: Int
     ) async throws {

@@ -2,9 +2,9 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Secrets of programs, which are run again when a secret expires or is refused.
+/// Secrets of programs, which run again when a secret expires or is refused.
 @Suite struct SecretRenewalStory {
-    // Its shell reads it, as in `SecretReaderTests`.
+    // The shell reads the script, as in `SecretReaderTests`.
     /// Runs a story with a channel whose bearer token a program prints.
     private func run(
         _ script: String,
@@ -41,8 +41,8 @@ import Testing
         try await proxy.exchange(Raw.get("/orders/1")).body
     }
 
-    // Waits for the shortest time after which a secret is read again, which is a second.
-    @Test func `a secret that expires is read again before it does`() async throws {
+    // Takes a second, which is the minimum time until a secret is read again.
+    @Test func `a secret is read again before it expires`() async throws {
         let script = #"printf '{"token":"t%s","expires_in":"1"}' $(wc -l < count)"#
         try await run(script) { proxy, _ async throws in
             let first = try await token(proxy)
@@ -52,8 +52,8 @@ import Testing
         }
     }
 
-    // The same second.
-    @Test func `a secret that cannot be read again stays`() async throws {
+    // Takes a second, too.
+    @Test func `a secret stays in use if it cannot be read again`() async throws {
         let script = """
             [ $(wc -l < count) = 1 ] || exit 3
             echo '{"token":"only","expires_in":1}'
@@ -77,7 +77,9 @@ import Testing
             ("header: { name: X-Key, value: 'exec:PROGRAM' }", "good"),
         ]
     )
-    func `a secret that the API refuses is printed again`(auth: String, sent: String) async throws {
+    func `a program runs again after the API refuses its secret`(auth: String, sent: String)
+        async throws
+    {
         let script = #"[ $(wc -l < count) = 1 ] && echo revoked || echo '{"token":"good"}'"#
         try await run(script, auth: auth) { proxy, directory async throws in
             for _ in 1...2 { #expect(try await token(proxy) == sent) }
@@ -89,18 +91,18 @@ import Testing
         }
     }
 
-    @Test func `a program that prints the same secret is not run for every 401`() async throws {
+    @Test func `a program that prints the same secret does not run for every 401`() async throws {
         try await run("echo revoked") { proxy, directory async throws in
             for _ in 1...3 {
                 #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 401)
             }
-            // At the start, after the first 401, and not more often than once a second after it.
+            // At the start, after the first 401, and then at most once a second.
             let count = FileManager.default.contents(atPath: "\(directory)/count")?.count ?? 0
             #expect((4..<8).contains(count))
         }
     }
 
-    @Test func `other text in braces is the secret itself`() async throws {
+    @Test func `other text in braces is used as the secret`() async throws {
         try await run(#"echo '{"key":"a"}'"#) { proxy, _ async throws in
             #expect(try await token(proxy) == #"Bearer {"key":"a"}"#)
         }

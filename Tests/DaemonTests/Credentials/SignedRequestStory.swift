@@ -3,7 +3,7 @@ import Testing
 
 /// Requests that a channel signs with a shared key.
 @Suite struct SignedRequestStory {
-    @Test func `each attempt is signed again, and a key that was replaced is read`() async throws {
+    @Test func `each attempt is signed again, and a replaced key is read`() async throws {
         let counter = Counter()
         let origin = try await OriginServer.start { request in
             switch counter.next() {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `content that is too long to be signed is refused, and not sent`() async throws {
+    @Test func `content that is too long to sign is refused and not sent`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channel = """
             pay:

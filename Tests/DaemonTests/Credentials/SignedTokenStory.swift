@@ -5,7 +5,7 @@ import Testing
 
 /// Tokens that netproxy signs for a channel.
 @Suite struct SignedTokenStory {
-    /// The header and the claims of the token in a request.
+    /// Returns the header and the claims of the token in a request.
     private func parts(_ request: RawMessage) throws -> (header: String, claims: [String: Int]) {
         let value = try #require(request["Authorization"])
         let words = value.dropFirst("Bearer ".count).split(separator: ".").map(String.init)
@@ -32,7 +32,7 @@ import Testing
         "push: { upstream: 'http://127.0.0.1:\(origin.port)', auth: { jwt: { \(jwt) } } }"
     }
 
-    @Test func `requests share a token, and a 401 has another one signed`() async throws {
+    @Test func `requests share a token, and a 401 causes a new one`() async throws {
         let counter = Counter()
         let origin = try await OriginServer.start { request in
             counter.next() == 2 ? Raw.response("401 Unauthorized") : Raw.ok(request.body)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `the clock of an API that refuses a token is learned`() async throws {
+    @Test func `the clock offset is learned from a 401 of the API`() async throws {
         let origin = try await OriginServer.start { request in
             guard let date = request["X-Refused-At"] else { return Raw.ok() }
             return Raw.response("401 Unauthorized", fields: ["Date: \(date)"])

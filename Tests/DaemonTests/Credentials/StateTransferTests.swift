@@ -6,7 +6,7 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Moving tokens with `netproxy state`.
+/// The transfer of tokens with `netproxy state`.
 @Suite struct StateTransferTests {
     private let old: TokenDirectory
     private let new: TokenDirectory
@@ -61,7 +61,7 @@ import Testing
         #expect(try await moved.load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `a copy leaves the tokens where they are`() async throws {
+    @Test func `a copy keeps the tokens in the source`() async throws {
         try await put("first", for: "orders", in: old)
         let source = try transfer(old)
         defer { source.close() }
@@ -69,7 +69,7 @@ import Testing
         #expect(try await store("orders", in: old).load()?.refreshToken == Secret("first"))
     }
 
-    @Test func `nothing is moved while a daemon renews`() async throws {
+    @Test func `tokens are not moved while a daemon renews them`() async throws {
         try await put("first", for: "orders", in: old)
         let lock = try await store("orders", in: old).lock(
             until: clock.now + .seconds(5),
@@ -89,7 +89,7 @@ import Testing
         #expect(try await source.export(to: path, keeping: false) == ["orders"])
     }
 
-    @Test func `tokens that are there are not replaced without a word`() async throws {
+    @Test func `existing tokens are replaced only on request`() async throws {
         try await put("first", for: "orders", in: old)
         try await put("third", for: "bills", in: old)
         try await put("second", for: "orders", in: new)
@@ -109,7 +109,9 @@ import Testing
         #expect(try await store("orders", in: new).load()?.revision == 2)
     }
 
-    @Test func `an archive is not written over a file, nor read from another one`() async throws {
+    @Test func `an archive never overwrites a file, and other files are refused as archives`()
+        async throws
+    {
         try await put("first", for: "orders", in: old)
         let (source, target) = (try transfer(old), try transfer(new))
         defer {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Channels that exchange somebody else's token for one of their own.
+/// Channels that exchange a token of another party for their own.
 @Suite struct TokenExchangeStory {
     private func channel(_ origin: OriginServer, _ tokens: OriginServer, _ exchange: String)
         -> String
@@ -31,7 +31,7 @@ import Testing
             "subject_token: 'literal:alice', requested_token_type: 'urn:b'"
         ),
     ])
-    func `a new subject token takes effect with the reload`(
+    func `a new subject token takes effect with a reload`(
         before: String,
         after: String
     ) async throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct DemoTests {
-    @Test func `a demo whose port is taken says so and leaves nothing running`() async throws {
+    @Test func `a demo on a busy port reports an error and leaves nothing running`() async throws {
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: 0))
         let taken = try ListeningSocket(address)
         let directory = try DemoDirectory.makeOwn([:])
@@ -25,7 +25,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: directory.path))
     }
 
-    /// A place for the directories of demos that no other demo uses.
+    /// Runs the body with a directory for demos that no other test uses.
     private func withPlace(_ body: ([String: String]) async throws -> Void) async throws {
         let place = "/tmp/netproxy-place-\(UInt64.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(
@@ -37,7 +37,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: place).isEmpty)
     }
 
-    @Test func `commands find a running demo, and nothing of it afterwards`() async throws {
+    @Test func `commands find a running demo but not a stopped one`() async throws {
         try await withPlace { environment in
             let directory = try DemoDirectory.make(environment)
             #expect(DemoDirectory.running(environment) == nil)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `what a killed demo has left misleads no command, and is removed by the next`()
+    @Test func `commands ignore the files of a killed demo, and the next demo removes them`()
         async throws
     {
         try await withPlace { environment in
@@ -75,7 +75,7 @@ import Testing
             let next = try DemoDirectory.make(environment)
             #expect(next.path == killed.path)
             #expect(!FileManager.default.fileExists(atPath: left))
-            // A second one at the same time is beside it.
+            // A second demo at the same time gets another directory.
             let other = try DemoDirectory.make(environment)
             #expect(other.path != next.path)
             other.remove()
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [0o755, 0o777])
-    func `a directory that other users can enter is not believed`(mode: Int) async throws {
+    func `a directory that other users can enter is not trusted`(mode: Int) async throws {
         try await withPlace { environment in
             let directory = try DemoDirectory.make(environment)
             try directory.publish("channels: {}")

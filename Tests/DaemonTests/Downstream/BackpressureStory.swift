@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// A peer that does not read blocks the writer: no body is buffered here.
+/// A peer that does not read blocks the writer, because netproxy does not buffer bodies.
 @Suite struct BackpressureStory {
     private static let piece = String(repeating: "x", count: 64 * 1024)
-    /// Far more than the system's buffers on both connections hold, far less than was announced.
+    /// Far more than the system's buffers of both connections, and far less than the announced length.
     private static let bound = 32 << 20
 
     enum Framing: CaseIterable { case length, chunked, untilClose }
@@ -76,7 +76,7 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1", "Accept: text/event-stream"))
-            // Each is read before the next is written.
+            // The client reads each event before the origin writes the next.
             for (index, gate) in next.enumerated() {
                 try await app.read(through: "data: \(index)\n\n")
                 gate.open()

@@ -2,11 +2,11 @@ import Testing
 
 @testable import NetproxyPath
 
-/// The slowest pace of a request's content.
+/// The minimum rate of request content.
 @Suite struct BodyPaceTests {
     private static let second: UInt64 = 1_000_000_000
 
-    @Test func `five seconds are free, and each byte earns its share of one`() {
+    @Test func `five seconds are free, and each byte adds time according to the rate`() {
         var pace = BodyPace(rate: 100)
         #expect(pace.deadline(after: 0, now: 0) == 5 * Self.second)
         #expect(pace.deadline(after: 200, now: 0) == 7 * Self.second)
@@ -18,7 +18,7 @@ import Testing
         #expect(pace.deadline(after: 0, now: 0) == 5 * Self.second)
     }
 
-    @Test func `without a rate no app is too slow`() {
+    @Test func `without a configured rate no client is too slow`() {
         #expect(BodyPace(rate: nil).deadline(after: 0, now: 0) == .max)
     }
 }

@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// Apps and upstreams that disconnect without notice.
+/// Clients and upstreams that disconnect unexpectedly.
 @Suite struct DisconnectStory {
-    @Test func `an app that resets right after its request is 499`() async throws {
+    @Test func `a client that resets right after its request is logged as 499`() async throws {
         let origin = try await OriginServer.start { wire in
-            // The reset may come before the request is forwarded: then there is nothing to read.
+            // If the reset precedes the forwarding, the origin reads nothing.
             _ = try await wire.rest()
         }
         try await DaemonHarness.run(
@@ -13,7 +13,7 @@ import Testing
         ) { proxy in
             let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
             try await app.reset()
-            // At once: not at the idle deadline, and not when the response is written.
+            // Immediately, and not at the idle deadline or when the response is written.
             #expect(await proxy.hasLoggedExchange("orders"))
             let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.status == 499)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `an app that resets during its upload is 499`() async throws {
+    @Test func `a client that resets during its upload is logged as 499`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.rest()
         }
@@ -42,7 +42,8 @@ import Testing
         }
     }
 
-    @Test func `an app that disconnects during a stream ends it upstream`() async throws {
+    @Test func `a client that disconnects during a stream ends the upstream exchange`() async throws
+    {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
@@ -57,14 +58,14 @@ import Testing
             try await app.close()
             try await origin.connections[0].closed.wait()
             let facts = try await proxy.onlyLine("orders").facts
-            // It got this much, and did not wait for the rest.
+            // The client received this part and did not wait for the rest.
             #expect(facts.status == 200)
             #expect(facts.abortedBy == "client")
             #expect(facts.bytesOut == 3)
         }
     }
 
-    @Test func `an upstream that resets during its response cuts the app's`()
+    @Test func `an upstream that resets during its response cuts the response to the client`()
         async throws
     {
         let origin = try await OriginServer.start { wire in

@@ -2,11 +2,11 @@ import Testing
 
 @testable import NetproxyPath
 
-/// The rules of a connection from an app, without a connection.
+/// The rules of a downstream connection, without a connection.
 @Suite struct DownstreamStateTests {
     private static let second: UInt64 = 1_000_000_000
 
-    /// A state in each phase.
+    /// Returns a state in the given phase.
     private static func state(in phase: DownstreamState.Phase) -> DownstreamState {
         var state = DownstreamState(parkDelay: second)
         switch phase {
@@ -25,7 +25,7 @@ import Testing
         return state
     }
 
-    /// What each phase does at a drain and at a cut, and whether an interim response may begin.
+    /// The effects of a drain and a cut in each phase, and whether an interim response may begin.
     private static let table:
         [(
             phase: DownstreamState.Phase, drain: DownstreamState.EndAction,
@@ -40,7 +40,7 @@ import Testing
             (.closed, .none, .none, false),
         ]
 
-    @Test func `every phase has one answer to a drain, a cut and an interim response`() {
+    @Test func `every phase handles a drain, a cut and an interim response`() {
         #expect(Set(Self.table.map(\.phase)) == Set(DownstreamState.Phase.allCases))
         for row in Self.table {
             var state = Self.state(in: row.phase)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a head has its time from its first byte`() {
+    @Test func `the timeout of a head begins with its first byte`() {
         var state = Self.state(in: .receiving)
         let timeout = 10 * Self.second
         let first = state.awaitHeadEnd(timeout: timeout, now: 5)
@@ -71,7 +71,7 @@ import Testing
         #expect(next == 30 * Self.second)
     }
 
-    @Test func `before a head begins, its connection is idle`() {
+    @Test func `a connection is idle before a head begins`() {
         var state = Self.state(in: .receiving)
         let wait = state.awaitHead(now: 0)
         #expect(wait == DownstreamState.keepAlive)
@@ -83,7 +83,7 @@ import Testing
         #expect(end == nil)
     }
 
-    @Test func `a drained connection without a request has time for its first`() {
+    @Test func `a drained connection without a request gets time for its first request`() {
         var state = DownstreamState(parkDelay: Self.second)
         state.beginParked(timeout: DownstreamState.keepAlive, now: 0)
         let action = state.drain(now: 2 * Self.second, firstRequestWithin: 10 * Self.second)
@@ -91,7 +91,7 @@ import Testing
         _ = state.wake()
         let wait = state.awaitRequest(now: 2 * Self.second)
         #expect(wait == .wait(until: 5 * Self.second))
-        // Drained once more, by a stop after the end of its listener.
+        // Drained again by a stop after its listener was closed.
         let again = state.drain(now: 4 * Self.second, firstRequestWithin: 10 * Self.second)
         #expect(again == .none)
         let isParked = state.requestWaitTimedOut(at: 5 * Self.second)
@@ -102,11 +102,11 @@ import Testing
 
     @Test(
         arguments: [
-            // Connected long ago: a second from now. A shorter limit for heads bounds it, too.
+            // Accepted long ago: the time ends one second from now. A shorter head timeout also limits it.
             (accepted: 0, drained: 60, limit: 10, end: 61), (0, 1, 3, 3), (0, 0, 600, 5),
         ] as [(accepted: UInt64, drained: UInt64, limit: UInt64, end: UInt64)]
     )
-    func `the time for a first request counts from the connection`(
+    func `the time for a first request begins with the connection`(
         row: (accepted: UInt64, drained: UInt64, limit: UInt64, end: UInt64)
     ) {
         var state = DownstreamState(parkDelay: Self.second)
@@ -122,7 +122,7 @@ import Testing
         #expect(wait == .wait(until: row.end * Self.second))
     }
 
-    @Test func `an empty line does not use up the time for a first request`() {
+    @Test func `an empty line does not extend the time for a first request`() {
         var state = Self.state(in: .parked)
         _ = state.drain(now: 0, firstRequestWithin: 5 * Self.second)
         state.beginReceiving()
@@ -132,7 +132,7 @@ import Testing
         #expect(end == nil)
     }
 
-    @Test func `a drained connection that has asked before is looked at once more`() {
+    @Test func `a drained connection after a request is read once more`() {
         var state = Self.state(in: .waiting)
         state.requestArrived()
         _ = state.drain(now: 0, firstRequestWithin: 5 * Self.second)
@@ -147,7 +147,7 @@ import Testing
         #expect(end == .leave)
     }
 
-    @Test func `a quiet connection is parked after its first request, a later one waits`() {
+    @Test func `a quiet connection is parked after its first request, and later after a delay`() {
         var state = DownstreamState(parkDelay: Self.second)
         state.requestArrived()
         let first = state.awaitRequest(now: 0)
@@ -166,7 +166,7 @@ import Testing
         #expect(wasResting)
     }
 
-    @Test func `parking does not extend the time that a connection may stay open unused`() {
+    @Test func `parking does not extend the idle timeout of a connection`() {
         var state = DownstreamState(parkDelay: Self.second)
         state.beginParked(timeout: DownstreamState.keepAlive, now: 0)
         #expect(state.idleDeadline == 75 * Self.second)
@@ -178,7 +178,7 @@ import Testing
         #expect(!isParked)
     }
 
-    @Test func `without a delay for parking a connection is never parked`() {
+    @Test func `without a park delay a connection is never parked`() {
         var state = DownstreamState()
         let wait = state.awaitRequest(now: 0)
         #expect(wait == .wait(until: DownstreamState.keepAlive))
@@ -186,7 +186,7 @@ import Testing
         #expect(!isParked)
     }
 
-    @Test func `a response lets another request follow unless the connection has to end`() {
+    @Test func `a response allows another request unless the connection must close`() {
         var state = Self.state(in: .receiving)
         state.beginResponse(.keepAlive)
         #expect(state.persists)
@@ -197,7 +197,7 @@ import Testing
         #expect(!state.persists)
     }
 
-    @Test func `the end of an interim response is not the end of the final one`() {
+    @Test func `the end of an interim response is not the end of the final response`() {
         var state = Self.state(in: .interim)
         state.endInterim()
         #expect(state.phase == .receiving)

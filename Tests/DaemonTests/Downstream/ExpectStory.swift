@@ -7,7 +7,7 @@ import Testing
         "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
         + "Expect: 100-continue\r\n\r\n"
 
-    @Test func `an origin that never answers the expectation gets the body after a second`()
+    @Test func `an origin that ignores the expectation gets the body after a second`()
         async throws
     {
         let asked = Gate()
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a connection fault does not request the body`() async throws {
+    @Test func `a connection error does not request the body`() async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a body that did not wait is simply sent`() async throws {
+    @Test func `a body sent without waiting is forwarded`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.body) }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -104,7 +104,7 @@ import Testing
             }
             #expect(answer.status == 401)
             #expect(answer["Connection"] == "close")
-            // The connection with half a body on it is not used again.
+            // The connection with half a body is not reused.
             try await origin.connections[0].closed.wait()
         }
     }

@@ -3,16 +3,16 @@ import NetproxyHTTPMessage
 import TestSupport
 import Testing
 
-/// The requests of the corpus, sent to a whole daemon with an origin.
+/// The requests of the corpus, sent to a complete daemon with an origin.
 @Suite struct HostileRequestStory {
     enum Form: CaseIterable { case asWritten, absolute }
     enum Pace: CaseIterable { case whole, singleBytes }
 
     private static let topics = Set(CorpusCase.all { $0 == .request }.map(\.topic)).sorted()
 
-    // Hundreds of connections each: a second or two.
+    // Hundreds of connections each, which take a second or two.
     @Test(arguments: topics, Form.allCases)
-    func `a refused request reaches no origin, and neither does anything after it`(
+    func `neither a refused request nor anything after it reaches an origin`(
         topic: String,
         form: Form
     ) async throws {
@@ -32,7 +32,7 @@ import Testing
         try await run(topic, .asWritten) { $0.verdict.last == "unfinished" }
     }
 
-    /// Whether the daemon forwards it like any other, apart from its rules for tunnels and hops.
+    /// Whether the daemon forwards the request like any other, apart from its rules for tunnels and hops.
     private func isOrdinary(_ request: Conversation.Request) -> Bool {
         let head = request.head
         guard head.host?.host ?? "a" == "a", head.target.pathAndQuery?.hasPrefix("/") ?? false,
@@ -48,7 +48,7 @@ import Testing
         _ form: Form,
         where isWanted: (CorpusCase) -> Bool
     ) async throws {
-        // A daemon answers a connection that opens in HTTP/2 in HTTP/2.
+        // The daemon uses HTTP/2 on a connection that begins with the HTTP/2 preface.
         let preface = Array("PRI * HTTP/2.0\r\n".utf8)
         let cases = CorpusCase.all { $0 == .request }.filter {
             $0.topic == topic && !$0.bytes.starts(with: preface) && isWanted($0)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// The proxy may close before all bytes are sent.
+    /// Sends bytes; the proxy may close before all of them are sent.
     private func send(_ bytes: [UInt8], at pace: Pace, on app: Wire) async {
         do {
             switch pace {
@@ -123,12 +123,12 @@ import Testing
         }
         try? await app.finishWriting()
         let (text, _) = try await app.rest()
-        // An endless one may time out on a busy machine.
+        // An endless request can time out on a busy machine.
         let isLate = conversation.verdict.last == "unfinished" && text.hasPrefix("HTTP/1.1 408 ")
         #expect(text.isEmpty || isLate, "\(comment)")
     }
 
-    /// The same bytes with `http://a` before every origin-form target.
+    /// Returns the bytes with `http://a` before every origin-form target.
     private func absolute(_ bytes: [UInt8]) -> [UInt8] {
         let slash = Array(" /".utf8)
         let version = Array(" HTTP/".utf8)

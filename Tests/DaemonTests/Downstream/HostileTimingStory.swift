@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Harmless messages whose bytes arrive at awkward moments.
+/// Harmless messages whose bytes arrive at awkward times.
 @Suite struct HostileTimingStory {
     private func run(
         _ origin: OriginServer,
@@ -28,14 +28,14 @@ import Testing
 
     // MARK: - Requests
 
-    @Test func `half a head, and then its rest with another request, are two requests`()
+    @Test func `half a head, followed by its rest with another request, forms two requests`()
         async throws
     {
         let origin = try await echo()
         try await run(origin) { proxy in
             let app = try await proxy.connect()
             try await app.send(get("/one") + "GET /two HTTP/1.1\r\nHo")
-            // The response shows that the daemon has read so far.
+            // The response shows that the daemon has read up to here.
             #expect(try await app.message().body == "GET /one HTTP/1.1 ")
             try await app.send("st: a\r\nX: y\r\n\r\n" + get("/three"))
             #expect(try await app.message().body == "GET /two HTTP/1.1 ")
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a malformed rest of a head invalidates everything after it`() async throws {
+    @Test func `a malformed end of a head invalidates everything after it`() async throws {
         let origin = try await echo()
         try await run(origin) { proxy in
             let app = try await proxy.connect()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `the end of a body and a request in one packet are told apart`() async throws {
+    @Test func `the end of a body and the next request in one packet are separated`() async throws {
         let seen = Gate()
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "\r\n\r\nhel")
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `the rest of an unread body is not a request`() async throws {
+    @Test func `the rest of an unread body is not parsed as a request`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "\r\n\r\n")
             try await wire.send(Raw.response("403 Forbidden", body: "early"))
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `a body that was refused after an expectation is not a request`()
+    @Test func `a body refused after an expectation is not parsed as a request`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
@@ -123,7 +123,9 @@ import Testing
         "GET /x/../../y HTTP/1.1\r\nHost: a\r\n", "GET http://b/ HTTP/1.1\r\nHost: b\r\n",
         "GET / HTTP/1.1\r\nHost: rebound.example\r\n",
     ])
-    func `the body of a request that is refused here is not a request`(head: String) async throws {
+    func `the body of a request that netproxy refuses is not parsed as a request`(head: String)
+        async throws
+    {
         let origin = try await echo()
         try await run(origin) { proxy in
             let hidden = get("/hidden")
@@ -142,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `chunks that go wrong after half of them never become a whole request`()
+    @Test func `chunks that become malformed halfway never form a complete request`()
         async throws
     {
         let begun = Gate()
@@ -158,7 +160,7 @@ import Testing
                 "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
             )
             try await begun.wait()
-            // However long the machine takes.
+            // The machine may be slow.
             await proxy.advance(by: .seconds(20))
             try await app.send("0x0\r\n\r\n" + get("/two"))
             #expect(try await app.message().status == 400)
@@ -168,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `an app that disconnects in its body leaves no partial request for others`()
+    @Test func `a client that disconnects during a body leaves no partial request for others`()
         async throws
     {
         let begun = Gate()
@@ -201,7 +203,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 x\r\n\r\n", "x",
         "HTTP/1.1 100 Continue\r\n\r\n", "\r\n", "HTTP/1.1 200 OK\r\nX: ",
     ])
-    func `bytes that an origin sends unasked answer no request`(surplus: String) async throws {
+    func `surplus bytes of an origin are not used as a response`(surplus: String) async throws {
         let wanted = Gate()
         let said = Gate()
         let origin = try await OriginServer.start { wire in
@@ -227,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func `two responses in one packet answer one request`() async throws {
+    @Test func `the second of two responses in one packet is not used`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 try await wire.send(Raw.ok(request.startLine) + Raw.ok("evil"))
@@ -243,7 +245,7 @@ import Testing
         }
     }
 
-    @Test func `pipelined requests never share an origin's surplus`() async throws {
+    @Test func `pipelined requests never receive surplus bytes of an origin`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 try await wire.send(Raw.ok(request.startLine) + Raw.ok("evil"))
@@ -258,7 +260,7 @@ import Testing
         }
     }
 
-    @Test func `a response that arrives before its request answers no later one`() async throws {
+    @Test func `a response before its request is not used for a later one`() async throws {
         let origin = try await OriginServer.start { wire in
             if wire.number == 0 { try await wire.send(Raw.ok("too early")) }
             while let request = try await wire.next() {
@@ -276,14 +278,14 @@ import Testing
         }
     }
 
-    @Test func `endless interim responses are 502`() async throws {
+    @Test func `endless interim responses cause 502`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 guard request.startLine.contains("/flood") else {
                     try await wire.send(Raw.ok("own answer"))
                     continue
                 }
-                // Until the proxy gives up.
+                // Until the proxy closes the connection.
                 for _ in 0..<10_000 {
                     try await wire.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
                 }
@@ -317,14 +319,14 @@ import Testing
         try await run(origin) { proxy in
             let app = try await proxy.connect()
             try await app.send(get("/cut"))
-            // All at once: it may be refused before its head goes out.
+            // The response arrives at once, so it can be refused before its head is forwarded.
             let (text, end) = try await app.rest()
             #expect(text.hasPrefix("HTTP/1.1 502") || !text.contains("0\r\n\r\n") && end == .reset)
             #expect(try await proxy.exchange(get("/after")).body == "own answer")
         }
     }
 
-    @Test func `a field value beyond ASCII passes byte for byte in both directions`() async throws {
+    @Test func `a non-ASCII field value passes unchanged in both directions`() async throws {
         let value: [UInt8] = [0xE9, 0xFF, 0x80, 0x09, 0x41]
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()

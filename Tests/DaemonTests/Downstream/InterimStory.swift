@@ -18,7 +18,7 @@ import Testing
         )
     }
 
-    @Test func `early hints reach the app`() async throws {
+    @Test func `early hints reach the client`() async throws {
         try await InterimStory.story(InterimStory.hints + "HTTP/1.1 102 Processing\r\n\r\n") {
             proxy in
             let app = try await proxy.connect()
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `an HTTP 1-0 app gets only the final response`() async throws {
+    @Test func `an HTTP 1-0 client gets only the final response`() async throws {
         try await InterimStory.story(InterimStory.hints) { proxy in
             let app = try await proxy.connect()
             try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [("1.1", ["103", "200"]), ("1.0", ["200"])])
-    func `early hints reach the app without a channel too`(
+    func `early hints reach the client without a channel`(
         version: String,
         statuses: [String]
     ) async throws {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `too many interim responses are 502`() async throws {
+    @Test func `too many interim responses cause 502`() async throws {
         let flood = String(repeating: InterimStory.hints, count: 100)
         try await InterimStory.story(flood) { proxy in
             let app = try await proxy.connect()

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: 0..<3)
-    func `of several idle connections one may end, and the others go on`(which: Int) async throws {
+    func `the end of one idle connection does not affect the others`(which: Int) async throws {
         let turns = (0..<3).map { _ in Gate() }
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
@@ -46,7 +46,7 @@ import Testing
                 #expect(isHere)
                 apps.append(app)
             }
-            // One after another, so that the pool has them in this order.
+            // One after another, so that the pool stores them in this order.
             for (turn, app) in zip(turns, apps) {
                 turn.open()
                 #expect(try await app.message().status == 200)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// The numbers of open and of idle connections to the first channel's origin.
+    /// Returns the numbers of open and of idle connections to the first channel's origin.
     private func pool(of proxy: DaemonHarness) async -> [Int?] {
         let answer = try? await proxy.ask(Raw.get("/status"))
         let pool = answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `requests follow each other on both connections`() async throws {
+    @Test func `downstream and upstream connections are reused for later requests`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.startLine) }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `pipelined requests are answered in order`() async throws {
+    @Test func `pipelined requests get their responses in order`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.startLine + $0.body) }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -124,7 +124,9 @@ import Testing
         }
     }
 
-    @Test func `an app that asks to close gets its response and the end`() async throws {
+    @Test func `a request with Connection close gets its response before the connection closes`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -142,7 +144,7 @@ import Testing
         ("GET", "304 Not Modified", "Content-Length: 4"),
         ("GET", "304 Not Modified", "Transfer-Encoding: chunked"),
     ])
-    func `a response that announces content without having any does not swallow the next one`(
+    func `a response that falsely announces content does not swallow the next one`(
         method: String,
         status: String,
         framing: String
@@ -161,13 +163,14 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
-            // Pipelined: the second request is here at once, while the content could still be on its way.
+            // The requests are pipelined: the second arrives immediately, while content could still be on its
+            // way.
             try await app.send(
                 "\(method) /orders/1 HTTP/1.1\r\nHost: localhost\r\n\r\n" + Raw.get("/orders/2")
             )
             try await app.read(through: "\r\n\r\nown")
             #expect(origin.connections.count == 2)
-            // After a silence it is an ordinary connection.
+            // After a pause it is an ordinary connection.
             while origin.connections[0].messages.count < 2 {
                 try await app.send(Raw.get("/orders/3"))
                 #expect(try await app.message().body == "own")
@@ -175,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream connection that asks to close is not reused`() async throws {
+    @Test func `an upstream connection with Connection close is not reused`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("x", "Connection: close") }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -189,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func `the connection of an HTTP 1-0 app ends after the response`() async throws {
+    @Test func `the connection of an HTTP 1-0 client ends after the response`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(

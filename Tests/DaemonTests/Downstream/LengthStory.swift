@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Content whose length the app does not announce.
+/// Content whose length the client does not announce.
 @Suite struct LengthStory {
-    /// An origin that refuses every request without a length, like many small servers.
+    /// Starts an origin that refuses every request without a length, like many small servers.
     private static func strict() async throws -> OriginServer {
         try await OriginServer.start { request in
             request["Transfer-Encoding"] == nil
@@ -20,7 +20,7 @@ import Testing
         ("POST", "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n", "6 onetwo"), ("POST", "0\r\n\r\n", "0 "),
         ("GET", "0\r\n\r\n", "none "), ("DELETE", "1\r\nx\r\n0\r\nX-Late: 1\r\n\r\n", "1 x"),
     ])
-    func `content that is here as a whole is sent with its length`(
+    func `content that has arrived completely is sent with its length`(
         method: String,
         content: String,
         seen: String
@@ -35,14 +35,14 @@ import Testing
             try await app.send(content)
             #expect(try await app.message().body == seen)
             #expect(origin.requests.count == 1)
-            // The connection goes on.
+            // The connection continues.
             try await app.send(Raw.get("/orders/2"))
             #expect(try await app.message().status == 200)
         }
     }
 
     @Test(arguments: ["", ", auth: { bearer: 'literal:t' }", ", retry: { attempts: 0 }"])
-    func `content that comes late is sent again with its length after a 411`(
+    func `content that arrives late is sent again with its length after a 411`(
         options: String
     ) async throws {
         let origin = try await Self.strict()
@@ -51,7 +51,7 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Self.head("POST") + "3\r\none\r\n")
-            // The head went without waiting for the rest.
+            // The head was sent without waiting for the rest.
             try await #require(eventually { origin.connections.count == 1 })
             try await app.send("3\r\ntwo\r\n0\r\n\r\n")
             let answer = try await app.message()
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a 411 to content that is too long to keep reaches the app`() async throws {
+    @Test func `a 411 is returned if the content is too long to keep`() async throws {
         let origin = try await Self.strict()
         try await DaemonHarness.run(
             channels: """
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `slow content leaves connections to the others`() async throws {
+    @Test func `slow content does not occupy all connections`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 try await wire.send(Raw.ok(request.startLine))
@@ -112,12 +112,12 @@ import Testing
                 )
                 slow.append(app)
             }
-            // Three have a connection, and the fourth waits.
+            // Three requests have a connection, and the fourth waits.
             try await #require(eventually { origin.connections.count == 3 })
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             let posted = try await proxy.exchange(Raw.post("/orders/2", body: "whole"))
             #expect(posted.body == "POST /2 HTTP/1.1")
-            // When one of them is complete, the next has its place.
+            // When a request is complete, the next one gets its connection.
             try await slow[0].send(String(repeating: "x", count: 999))
             #expect(try await slow[0].message().status == 200)
             try await slow[3].send(String(repeating: "x", count: 999))

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// Slow apps, on clocks that the stories advance.
+/// Slow clients, with clocks that the stories advance.
 @Suite struct SlowClientStory {
-    /// The default limits; stories about anything else have none.
+    /// The default limits; other stories have no limits.
     private static let limits = "limits: {}"
     private static let bodyRate = 240
 
@@ -11,7 +11,7 @@ import Testing
         "orders: { upstream: http://127.0.0.1:\(origin.port) }"
     }
 
-    /// Runs a daemon with an origin that answers every request.
+    /// Runs a daemon with an origin that responds to every request.
     private static func run(
         root: String = limits,
         _ story: (DaemonHarness, OriginServer) async throws -> Void
@@ -23,10 +23,10 @@ import Testing
         }
     }
 
-    @Test func `a head that does not end in time is 408`() async throws {
+    @Test func `a head that exceeds its timeout is 408`() async throws {
         try await SlowClientStory.run { proxy, origin in
             let app = try await proxy.connect()
-            // The response to the first shows that the beginning of the second has arrived too.
+            // The response to the first request shows that the beginning of the second has arrived.
             try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
             #expect(try await app.message().status == 200)
             await proxy.advance(by: .seconds(11))
@@ -46,14 +46,14 @@ import Testing
             #expect(try await app.message().status == 200)
             await proxy.advance(by: .milliseconds(9900))
             try await app.send("a")
-            // Once a later exchange is over, that byte has been read.
+            // After a later exchange, the byte has been read.
             #expect(try await proxy.exchange(Raw.get("/orders/3")).status == 200)
             await proxy.advance(by: .milliseconds(200))
             #expect(try await app.message().status == 408)
         }
     }
 
-    @Test func `an empty line after the content is not the beginning of a head`() async throws {
+    @Test func `an empty line after the content does not begin a head`() async throws {
         try await SlowClientStory.run { proxy, _ in
             let app = try await proxy.connect()
             let post = "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab"
@@ -62,7 +62,7 @@ import Testing
             await proxy.advance(by: .seconds(60))
             try await app.send("\(post)\r\n")
             #expect(try await app.message().status == 200)
-            // A head after such a line has the usual time.
+            // A head after such a line has the usual timeout.
             try await app.send("GET /orders/2 HTTP/1.1\r\nHost: loc")
             let other = try await proxy.exchange(Raw.get("/orders/3"))
             #expect(other.status == 200)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// An upload whose first part has arrived upstream when `story` begins.
+    /// Runs `story` during an upload whose first part has arrived upstream.
     private static func upload(
         _ story: (DaemonHarness, Wire, _ more: Gate) async throws -> Void
     ) async throws {
@@ -117,9 +117,9 @@ import Testing
         }
     }
 
-    @Test func `content that comes too slowly is 408`() async throws {
+    @Test func `content below the minimum rate is 408`() async throws {
         try await SlowClientStory.upload { proxy, app, _ in
-            // 5 s of grace, plus the time that four bytes earn at 240 a second.
+            // 5 s of grace, plus the time for four bytes at 240 bytes per second.
             await proxy.advance(by: .seconds(6))
             let answer = try await app.message()
             #expect(answer.status == 408)
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `each request has its own time to be slow`() async throws {
+    @Test func `each request has its own grace period`() async throws {
         let arrived = [Gate(), Gate()]
         let origin = try await OriginServer.start { wire in
             for gate in arrived {
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `a slow upstream does not count against the app's pace`() async throws {
+    @Test func `a slow upstream does not count against the client's rate`() async throws {
         let (asked, goOn) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             let request = try await wire.message()
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `a thousand slow apps do not hold up an honest one`() async throws {
+    @Test func `a thousand slow clients do not delay an honest one`() async throws {
         try await SlowClientStory.run { proxy, _ in
             let slow = try await withThrowingTaskGroup(of: Wire.self) { group in
                 for _ in 0..<1000 {
@@ -198,14 +198,14 @@ import Testing
                 try await honest.send(Raw.get("/orders/1"))
                 #expect(try await honest.message().status == 200)
             }
-            // Bounded by the test, not by the timeouts of the slow apps.
+            // Limited by the test, not by the timeouts of the slow clients.
             #expect(start.duration(to: .now) < .seconds(60))
             await proxy.advance(by: .seconds(11))
             for app in slow { #expect(try await app.rest().text.hasPrefix("HTTP/1.1 408 ")) }
         }
     }
 
-    @Test func `more connections than allowed are reset`() async throws {
+    @Test func `connections beyond the limit are reset`() async throws {
         try await SlowClientStory.run(root: "limits: { connections: 2 }") { proxy, _ in
             let apps = try await [proxy.connect(), proxy.connect()]
             for app in apps {
@@ -217,7 +217,7 @@ import Testing
             } catch WireError.timedOut {
                 throw WireError.timedOut
             } catch {
-                // The reset may be faster than the end of the handshake.
+                // The reset can arrive before the handshake has finished.
             }
             let metrics = try await proxy.ask(Raw.get("/metrics")).body
             #expect(metrics.contains("\nnetproxy_connections_refused_total 1\n"))

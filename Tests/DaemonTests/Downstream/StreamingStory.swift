@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct StreamingStory {
-    @Test func `chunks of a response arrive as they were sent`() async throws {
+    @Test func `the chunks of a response arrive as sent`() async throws {
         let wanted = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -18,7 +18,7 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
-            // The second chunk is written only after the first was read.
+            // The second chunk is written only after the first one was read.
             try await app.read(through: "3\r\none\r\n")
             wanted.open()
             try await app.read(through: "3\r\ntwo\r\n0\r\n\r\n")
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `chunks of a request are forwarded as they arrive`() async throws {
+    @Test func `the chunks of a request are forwarded as they arrive`() async throws {
         let seen = Gate()
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "3\r\none\r\n")
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a large body arrives whole in both directions`() async throws {
+    @Test func `a large body arrives completely in both directions`() async throws {
         let body = String(repeating: "0123456789abcdef", count: 64 * 1024)
         let origin = try await OriginServer.start { Raw.ok($0.body) }
         try await DaemonHarness.run(
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ["HEAD", "GET"])
-    func `a response without content has none`(method: String) async throws {
+    func `a response without content is forwarded without content`(method: String) async throws {
         let status = method == "HEAD" ? "200 OK" : "304 Not Modified"
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `204 has neither content nor a length`() async throws {
+    @Test func `a 204 response has neither content nor a length`() async throws {
         let origin = try await OriginServer.start { _ in "HTTP/1.1 204 No Content\r\n\r\n" }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: [
         ["TE: trailers", "Connection: TE"], ["TE: deflate;q=0.5, Trailers"],
     ])
-    func `trailers go to an app that asks for them`(fields: [String]) async throws {
+    func `a client with TE trailers gets trailers`(fields: [String]) async throws {
         let origin = try await OriginServer.start { _ in TrailerStory.answer }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -21,14 +21,14 @@ import Testing
             let request = try #require(origin.requests.first)
             #expect(request["TE"] == "trailers")
             #expect(request["Connection"] == "TE")
-            // Fields that are forbidden in trailers are missing, and the connection stays open.
+            // Forbidden trailer fields are removed, and the connection stays open.
             try await app.send(Raw.get("/orders/2"))
             #expect(try await app.message().body == "hello")
         }
     }
 
     @Test(arguments: [[], ["TE: gzip"]])
-    func `other apps get no trailers`(fields: [String]) async throws {
+    func `other clients get no trailers`(fields: [String]) async throws {
         let origin = try await OriginServer.start { _ in TrailerStory.answer }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

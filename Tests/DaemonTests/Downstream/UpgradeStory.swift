@@ -16,7 +16,7 @@ import Testing
         "chat: { upstream: 'http://127.0.0.1:\(origin.port)'\(more) }"
     }
 
-    /// An origin that accepts the upgrade and echoes what it gets, in capitals.
+    /// Starts an origin that accepts the upgrade and echoes the received bytes in capitals.
     private static func echo() async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel carries bytes both ways, early ones too`() async throws {
+    @Test func `a tunnel carries bytes in both directions, including early ones`() async throws {
         let origin = try await UpgradeStory.echo()
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -76,7 +76,7 @@ import Testing
             #expect(request["Upgrade"] == "websocket")
             #expect(request.values("HTTP2-Settings").isEmpty)
             #expect(request.values("X-Mine").isEmpty)
-            // The handshake carries the credential; nothing after it is a request.
+            // The handshake contains the credential; nothing after it is a request.
             #expect(request["Authorization"] == "Bearer sesame")
             try await app.send("token?;")
             try await app.read(through: "TOKEN?;")
@@ -89,7 +89,7 @@ import Testing
         ["Upgrade: websocket"], ["Connection: Upgrade", "Upgrade: h2c"],
         ["Connection: Upgrade"], ["Connection: Upgrade", "Upgrade: HTTP/3.0, tls/1.2"],
     ])
-    func `a request that offers no tunnel is an ordinary one`(fields: [String]) async throws {
+    func `a request without an upgrade is forwarded as usual`(fields: [String]) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `an upgrade that the origin declines has an ordinary response`() async throws {
+    @Test func `an upgrade that the origin declines gets an ordinary response`() async throws {
         let origin = try await OriginServer.start { _ in Raw.response("426 Upgrade Required") }
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `a stop gives a tunnel the time of the drain`() async throws {
+    @Test func `a tunnel may continue until the end of the drain`() async throws {
         let origin = try await UpgradeStory.echo()
         // Waits for a drain of 200 ms.
         try await DaemonHarness.run(
@@ -193,7 +193,7 @@ import Testing
             root: "drain: 200ms"
         ) { proxy in
             let (app, idle) = try await (proxy.connect(), proxy.connect())
-            // One that has asked ends when the drain begins.
+            // A connection after a request ends when the drain begins.
             try await idle.send(Raw.get("/nowhere"))
             #expect(try await idle.message().status == 404)
             try await app.send(UpgradeStory.ask)
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that breaks a tunnel resets the app`() async throws {
+    @Test func `an upstream that breaks a tunnel resets the client`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(UpgradeStory.agree)
@@ -229,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel that the app breaks is logged as aborted by the client`() async throws {
+    @Test func `a tunnel that the client breaks is logged as aborted by the client`() async throws {
         let origin = try await UpgradeStory.echo()
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -257,7 +257,7 @@ import Testing
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
             try await app.send(UpgradeStory.ask)
-            // Unread bytes are in the system's buffers, a few MiB at most.
+            // Unread bytes stay in the system's buffers, a few MiB at most.
             try await isFull.wait()
             #expect(moved.value < 32 << 20)
             try await app.close()

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct UploadStory {
-    @Test func `a response before the end of an upload reaches the app`() async throws {
+    @Test func `a response before the end of an upload reaches the client`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")
             try await wire.send(Raw.response("413 Content Too Large", body: "no"))
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `pieces of one byte arrive, each once`() async throws {
+    @Test func `pieces of one byte arrive exactly once`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.body) }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [("/orders/1", 413), ("/nobody", 404)])
-    func `an app that sends a whole long upload before it reads gets the response`(
+    func `a client that sends a long upload before it reads gets the response`(
         target: String,
         status: Int
     ) async throws {
@@ -49,7 +49,7 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
-            // More than all buffers on the way hold.
+            // More than all buffers on the way can hold.
             let length = 64 << 20
             try await app.send(
                 "POST \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\n\r\n"
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an origin may keep reading while it responds`(_ isChunked: Bool) async throws {
+    func `an origin may read and respond at the same time`(_ isChunked: Bool) async throws {
         let origin = try await OriginServer.start { wire in
             let head = try await wire.read(through: "part one")
             #expect(head.hasPrefix("POST /1 "))
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// An origin that responds before it has read the body, and ends its response on a signal, or
+    /// Starts an origin that responds before it has read the body, and ends its response on a signal, or
     /// never.
     private func earlyOrigin(
         _ ending: Gate? = nil,
@@ -127,7 +127,7 @@ import Testing
         try await app.read(through: "one,")
     }
 
-    @Test func `a response outlives an upload that its origin does not read`() async throws {
+    @Test func `a response continues although its origin does not read the upload`() async throws {
         let ending = Gate()
         let origin = try await earlyOrigin(ending)
         try await DaemonHarness.run(
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a response may pause while the upload moves`() async throws {
+    @Test func `a response may pause while the upload progresses`() async throws {
         let ending = Gate()
         let origin = try await earlyOrigin(ending, reading: "partdone")
         try await DaemonHarness.run(
@@ -158,7 +158,7 @@ import Testing
             let app = try await proxy.connect()
             try await begin(app, length: 12)
             for piece in ["par", "tdone"] {
-                // Longer than a slow app may take, and longer in total than an origin may.
+                // Longer than the limit for a slow client, and longer in total than the limit for an origin.
                 await proxy.advance(by: .seconds(40))
                 try await app.send(piece)
                 #expect(await eventually { origin.connections[0].received.hasSuffix(piece) })
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `an app that disconnects during an upload and its response ends both upstream`()
+    @Test func `a client that disconnects during an upload and its response ends both upstream`()
         async throws
     {
         let origin = try await earlyOrigin()
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a malformed rest of an upload cuts the response in progress`() async throws {
+    @Test func `a malformed end of an upload cuts the response in progress`() async throws {
         let origin = try await earlyOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -215,7 +215,7 @@ import Testing
             try await wire.read(through: "\r\n\r\n")
             try await flooded.wait()
             try await wire.send(Raw.response("413 Content Too Large", body: "no"))
-            // It neither reads nor closes.
+            // The origin neither reads nor closes.
             try await over.wait()
         }
         try await DaemonHarness.run(
@@ -239,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func `the body waits until the origin asks for it`() async throws {
+    @Test func `the body waits until the origin requests it`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             let head = try await wire.read(through: "\r\n\r\n")
@@ -285,7 +285,7 @@ import Testing
         }
     }
 
-    @Test func `an app that disconnects during its upload is 499`() async throws {
+    @Test func `a client that disconnects during its upload is logged as 499`() async throws {
         let (begun, ended) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")

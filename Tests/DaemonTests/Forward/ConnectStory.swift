@@ -7,7 +7,7 @@ import Testing
             .map { "\($0)\r\n" }.joined() + "\r\n"
     }
 
-    /// Runs a story beside a channel with a credential; `%` stands for the origin's port.
+    /// Runs a story next to a channel with a credential; `%` represents the origin's port.
     private static func run(
         connect: String,
         _ script: @escaping OriginServer.Script,
@@ -46,7 +46,7 @@ import Testing
             try await app.read(through: "GET /ORDERS/1 HTTP/1.1;")
             try await app.close()
             try await origin.connections[0].closed.wait()
-            // Neither fields of the request nor ours.
+            // The tunnel contains neither fields of the request nor fields of netproxy.
             #expect(origin.connections[0].received == "early;GET /orders/1 HTTP/1.1;")
             let line = try await proxy.onlyLine("netproxy")
             let facts = line.facts
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a name that a pattern spells out may be private`() async throws {
+    @Test func `a host named in a pattern may be private`() async throws {
         try await ConnectStory.run(connect: "'localhost:%'", ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()
             try await app.send(ConnectStory.ask("LOCALHOST:\(origin.port)") + "hello;")
@@ -74,7 +74,7 @@ import Testing
     func `a destination without a pattern is 403`(patterns: String) async throws {
         try await ConnectStory.run(connect: patterns, ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()
-            // What follows was meant for the tunnel: it must not be read as a request.
+            // The bytes after the request were meant for the tunnel and must not be parsed as a request.
             try await app.send(
                 ConnectStory.ask("127.0.0.1:\(origin.port)") + Raw.get("/orders/1")
             )
@@ -90,15 +90,15 @@ import Testing
         }
     }
 
-    @Test func `no name leads to the metadata service`() async throws {
-        // 169.254.0.0/16 under a pattern that does not name it.
+    @Test func `no pattern with a wildcard admits the metadata service`() async throws {
+        // The address is in 169.254.0.0/16, and the pattern does not name it.
         try await ConnectStory.run(connect: "'*:80'", ConnectStory.echo) { proxy, _ in
             let answer = try await proxy.exchange(ConnectStory.ask("169.254.169.254:80"))
             #expect(answer.status == 403)
         }
     }
 
-    @Test func `a destination that refuses is 502`() async throws {
+    @Test func `a destination that refuses the connection is 502`() async throws {
         let port = RefusingPort.any()
         try await ConnectStory.run(connect: "'127.0.0.1:\(port)'", ConnectStory.echo) {
             proxy,

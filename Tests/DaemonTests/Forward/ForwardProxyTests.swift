@@ -16,7 +16,7 @@ import Testing
             ("10.0.0.2", nil),
         ] as [(String, DestinationPolicy?)]
     )
-    func `a spelled-out pattern allows more addresses than a wildcard`(
+    func `a pattern without a wildcard allows more addresses`(
         host: String,
         policy: DestinationPolicy?
     ) throws {
@@ -40,13 +40,13 @@ import Testing
         #expect(proxy.policy(for: host, 80) == nil)
     }
 
-    @Test func `a new host's pool replaces idle ones`() async throws {
+    @Test func `the pool of a new host replaces idle pools`() async throws {
         let settings = ForwardProxy.Settings(unmatched: .forward, connect: [], destinations: .any)
         let loop = try TestLoop.shared()
         let kinds = await Task(executorPreference: loop) {
             let proxy = ForwardProxy(settings, on: loop)
             var kinds: Set<ErrorKind?> = []
-            // One more than it keeps; nothing listens on any of them.
+            // One more than the maximum; nothing listens on any of them.
             for number in 1...257 {
                 let host = "127.0.\(number / 256).\(number % 256)"
                 let origin = Origin(scheme: .http, host: host, port: UInt16(RefusingPort.any()))

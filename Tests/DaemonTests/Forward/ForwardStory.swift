@@ -92,7 +92,9 @@ import Testing
         }
     }
 
-    @Test func `nothing is forwarded unless the configuration allows it`() async throws {
+    @Test func `unclaimed requests are refused unless the configuration allows forwarding`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
@@ -105,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a web page reaches no other host`() async throws {
+    @Test func `a web page cannot reach another host`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,

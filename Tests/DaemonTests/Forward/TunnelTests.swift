@@ -7,9 +7,9 @@ import Testing
 
 @testable import NetproxyPath
 
-/// When a tunnel is idle: only when nothing has moved either way.
+/// The idle timeout of a tunnel, which expires only if neither direction has traffic.
 @Suite struct TunnelTests {
-    /// A scripted end of a tunnel.
+    /// One scripted end of a tunnel.
     private final class ScriptedStream: DuplexStream {
         private let onRead: @Sendable (_ number: Int) async throws -> String?
         private let onWrite: @Sendable () async throws -> Void
@@ -43,7 +43,7 @@ import Testing
         detail: "nothing came"
     )
 
-    /// Runs a tunnel that may be idle for ten seconds, and returns why it ended.
+    /// Runs a tunnel with an idle timeout of ten seconds, and returns the reason for its end.
     private func run(
         _ ends: @escaping @Sendable (EventLoop) -> (app: ScriptedStream, upstream: ScriptedStream)
     ) async throws -> ErrorKind? {

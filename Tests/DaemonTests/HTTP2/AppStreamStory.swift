@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What holds for apps of HTTP/1 holds for the streams of apps that speak HTTP/2.
+/// The rules for HTTP/1 clients, applied to the streams of HTTP/2 clients.
 @Suite struct AppStreamStory {
     private func run(
         _ root: String = "",
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `streams have a record each`() async throws {
+    @Test func `each stream has its own record`() async throws {
         try await run { proxy, _, app in
             var streams: [Int32?] = []
             for number in 0..<10 {
@@ -43,7 +43,9 @@ import Testing
         }
     }
 
-    @Test func `a host that is none of ours is refused, and the connection goes on`() async throws {
+    @Test func `a stream for an unknown host is refused, and the connection continues`()
+        async throws
+    {
         try await run { proxy, origin, app in
             let foreign = try await app.request(.get, "/orders/1", host: "evil.example")
             let refusal = try await app.message(on: foreign)
@@ -55,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `the key of a channel is asked for`() async throws {
+    @Test func `a channel's key is required`() async throws {
         try await run("", "access: { key: 'literal:secret-key' }") { _, origin, app in
             let without = try await app.request(.get, "/orders/1")
             #expect(try await app.message(on: without).status == 401)
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel takes a connection of HTTP/1`() async throws {
+    @Test func `a tunnel requires HTTP/1`() async throws {
         try await run("connect: ['127.0.0.1:1']") { _, _, app in
             let stream = try await app.request(.connect, "127.0.0.1:1", host: "127.0.0.1:1")
             #expect(try await app.message(on: stream).status == 501)
@@ -79,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `a drain lets streams end, and says goodbye`() async throws {
+    @Test func `a drain lets streams finish and sends GOAWAY`() async throws {
         let gate = Gate()
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {
@@ -102,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `an app that resets a stream ends its exchange upstream`() async throws {
+    @Test func `a client that resets a stream ends its upstream exchange`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.startHTTP2 { peer, _ in
             try await peer.receive { !$0.resets.isEmpty }
@@ -124,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that goes away ends what it has begun`() async throws {
+    @Test func `a client that disconnects ends its exchanges`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             _ = try await wire.rest()
@@ -143,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a malformed request has a record, and its stream an answer`() async throws {
+    @Test func `a malformed request is recorded and gets a response`() async throws {
         try await run { proxy, origin, app in
             _ = try await app.request(.get, "/orders/1", ["TE": "gzip"])
             let first = try await app.next()

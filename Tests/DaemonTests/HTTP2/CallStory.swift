@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Calls of gRPC, which are exchanges of HTTP/2 with a status of their own.
+/// gRPC calls, which are HTTP/2 exchanges with a status of their own.
 @Suite struct CallStory {
     private static let call: HTTPHeaders = ["Content-Type": "application/grpc", "TE": "trailers"]
 
@@ -25,7 +25,7 @@ import Testing
         return try await app.message(on: stream)
     }
 
-    @Test func `the status of a call is in the record, in why and in the metrics`() async throws {
+    @Test func `the gRPC status is in the record, in why and in the metrics`() async throws {
         let origin = try await OriginServer.startHTTP2 { peer, message in
             try await peer.respond(
                 to: message.stream,
@@ -58,7 +58,7 @@ import Testing
     @Test(arguments: [
         ("refusing", "14", "connection_refused"), ("none", "12", "no_channel"),
     ])
-    func `errors of netproxy are statuses`(
+    func `netproxy's errors are mapped to gRPC statuses`(
         name: String,
         code: String,
         word: String
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    /// A channel whose calls carry a token from a server.
+    /// Returns a channel whose calls contain a token from a server.
     private func greeter(_ origin: OriginServer, _ server: OriginServer) -> String {
         """
         greeter:
@@ -96,7 +96,7 @@ import Testing
         """
     }
 
-    @Test func `a call that is not authenticated renews the token once and is made again`()
+    @Test func `an unauthenticated call renews the token once and is repeated`()
         async throws
     {
         let origin = try await OriginServer.startHTTP2 { peer, message in
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// How many tokens five calls cost whose every token is refused, in this way.
+    /// Returns the number of tokens requested by five calls whose tokens are all refused in the given way.
     private func tokens(
         refusedBy refusal: @escaping @Sendable (HTTP2Peer, Int32) async throws -> Void
     ) async throws -> Int {
@@ -160,7 +160,7 @@ import Testing
         return tokens.withLock { $0 }
     }
 
-    @Test func `a service that refuses every token costs as many as one that says 401`()
+    @Test func `refusals by gRPC status cause as many token requests as 401s`()
         async throws
     {
         let by401 = try await tokens { try await $0.respond(to: $1, 401) }

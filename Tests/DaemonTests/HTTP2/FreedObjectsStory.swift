@@ -6,41 +6,41 @@ import NetproxyLiveObjects
 import TestSupport
 import Testing
 
-/// The memory of an exchange ends with the exchange, in every way in which it can end.
+/// The objects of an exchange are freed when it ends, in every way in which it can end.
 @Suite(.enabled(if: LiveObjects.areCounted)) struct FreedObjectsStory {
     private enum Version: String, CaseIterable {
         case http1, http2
     }
 
-    /// What happens in an exchange.
+    /// The course of an exchange.
     private enum Kind: String, CaseIterable {
         case get, post, upload, interim, call
         /// The response is complete before the request.
         case early
         /// netproxy responds itself.
         case unclaimed, foreign, unreachable, malformed
-        /// The client ends it before the response.
+        /// The client ends the exchange before the response.
         case reset, resetWithoutError, resetUpload
-        /// The client ends it while both sides send.
+        /// The client ends the exchange while both sides send.
         case resetConversation
-        /// The upstream ends it in the middle.
+        /// The upstream ends the exchange in the middle.
         case cut, cutConversation
 
         var isConversation: Bool { self == .resetConversation || self == .cutConversation }
 
-        /// Whether a client of HTTP/1 can take part in it.
+        /// Whether an HTTP/1 client supports this kind.
         var isOfHTTP1: Bool {
             ![.call, .resetWithoutError, .malformed].contains(self)
         }
     }
 
-    /// How a client behaves after its exchanges.
+    /// The behavior of a client after its exchanges.
     private enum Ending: String, CaseIterable {
-        /// Its connection ends in the middle of an exchange.
+        /// The connection ends in the middle of an exchange.
         case disconnect
         /// The daemon stops in the middle of an exchange.
         case drain
-        /// Each exchange has a connection of its own.
+        /// Each exchange has its own connection.
         case oneConnectionEach
     }
 
@@ -60,19 +60,19 @@ import Testing
     }
 
     private static let repetitions = 5
-    /// The types of which an idle connection of a client has an object.
+    /// The types of the objects of an idle client connection.
     private static let connected: Set = [
         "AppSession", "DownstreamConnection", "HTTP2Session", "HTTP2Wire", "Service",
         "StreamSocket",
     ]
-    /// The types of which an idle connection to an upstream has an object.
+    /// The types of the objects of an idle upstream connection.
     private static let pooled: Set = [
         "HTTP2Connection", "HTTP2Session", "HTTP2Wire", "StreamSocket", "UpstreamConnection",
     ]
 
-    /// The objects that remain besides those of two idle connections.
+    /// Returns the live objects except those of two idle connections.
     ///
-    /// Timers that hold an object for longer are a leak, too.
+    /// A timer that keeps an object alive is a leak, too.
     private func remains(
         _ objects: LiveObjects,
         besides idle: Set<String> = []
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// Plays an exchange over HTTP/2.
+    /// Runs an exchange over HTTP/2.
     private func play(_ kind: Kind, by app: HTTP2Peer, to origin: OriginServer) async throws {
         let target = FreedObjectsStory.target(kind)
         switch kind {
@@ -225,12 +225,12 @@ import Testing
         }
     }
 
-    /// How much has come to an origin.
+    /// Returns the number of bytes that an origin has received.
     private func received(by origin: OriginServer) -> Int {
         origin.connections.reduce(0) { $0 + $1.receivedBytes.count }
     }
 
-    /// Plays an exchange over HTTP/1, on a connection of its own.
+    /// Runs an exchange over HTTP/1, on its own connection.
     private func play(_ kind: Kind, through proxy: DaemonHarness, to origin: OriginServer)
         async throws
     {
@@ -246,7 +246,7 @@ import Testing
             try await app.send(Raw.get(target).replacing("localhost", with: "foreign.example"))
         default:
             let count = received(by: origin)
-            // The error that may come in place of the response ends the connection as well.
+            // An error response in place of the expected one also ends the connection.
             try await app.send(
                 Raw.get(target, "Connection: \(kind == .cut ? "close" : "keep-alive")")
             )

@@ -3,12 +3,13 @@ import NetproxyHTTPMessage
 import TestSupport
 import Testing
 
-/// The same exchange over HTTP/1 and HTTP/2 on either side: the same answer, and the same record but for the
-/// version.
+/// The same exchange over HTTP/1 and HTTP/2 on either side.
+///
+/// The response is the same, and so is the record except for the version.
 @Suite struct VersionStory {
     enum Side: CaseIterable { case http1, http2 }
 
-    /// An exchange: what is asked, and what the origin answers.
+    /// An exchange with its request and the origin's response.
     struct Case: CustomTestStringConvertible, Sendable {
         var name: String
         var method: HTTPMethod = .get
@@ -56,7 +57,7 @@ import Testing
         ]
     }
 
-    /// What an app sees, and what the origin has seen.
+    /// The observations of the client and the origin.
     private struct Seen: Equatable {
         var status = 0
         var body = ""
@@ -116,7 +117,7 @@ import Testing
         for name in ["accept", "user-agent", "x-set", "cookie", "x-long", "content-length", "te"] {
             seen.sent[name] = request[name]
         }
-        // Chunks in one version, a length in the other: both say where the content ends.
+        // One version uses chunks and the other a length; both define the end of the content.
         seen.sent["content-length"] = nil
         return (seen, record)
     }

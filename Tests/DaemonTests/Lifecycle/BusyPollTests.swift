@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetproxyService
 
-/// That `busy_poll` reaches the event loops, at a start and at a reload.
+/// The effect of `busy_poll` on the event loops, at a start and at a reload.
 @Suite struct BusyPollTests {
-    @Test func `loops poll unless the configuration in force says off`() async throws {
+    @Test func `loops poll unless the active configuration says off`() async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-poll-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }

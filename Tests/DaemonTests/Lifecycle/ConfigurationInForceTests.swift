@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetproxyService
 
-/// Which configuration is in force, and what became of the last reload.
+/// The active configuration and the outcome of the last reload.
 @Suite struct ConfigurationInForceTests {
     private func load(_ line: String) throws -> ProxyConfiguration {
         try ConfigurationLoader.load(
@@ -20,7 +20,7 @@ import Testing
             ("state", "admin: unix:/run/a.sock\nstate: /elsewhere"), (nil, "drain: 1s"),
         ] as [(String?, String)]
     )
-    func `a key that only a start reads is named`(key: String?, line: String) throws {
+    func `a changed key that requires a restart is reported`(key: String?, line: String) throws {
         let keys = try load(line.hasPrefix("admin: unix") ? "admin: unix:/run/a.sock" : "")
             .needingRestart(comparedTo: load(line))
         #expect(keys == (key.map { [$0] } ?? []))
@@ -33,7 +33,7 @@ import Testing
         #expect(try inForce.replace(with: load("workers: 1"), at: 4) == [])
     }
 
-    @Test func `a refusal is remembered until a reload succeeds`() throws {
+    @Test func `a refusal is kept until a reload succeeds`() throws {
         var inForce = ConfigurationInForce(try load(""), at: 1)
         inForce.refuse(["unknown key"], at: 2)
         #expect(inForce.refusal?.reasons == ["unknown key"])

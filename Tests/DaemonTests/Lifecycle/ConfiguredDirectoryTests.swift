@@ -4,7 +4,7 @@ import Testing
 @testable import NetproxyChannels
 
 @Suite struct ConfiguredDirectoryTests {
-    @Test func `a directory that cannot be made is told with its key`() {
+    @Test func `the error for a directory that cannot be created names its key`() {
         let error = #expect(throws: IOError.self) {
             try ConfiguredDirectory.make("/proc/nowhere", mode: 0o700, for: "state")
         }

@@ -3,18 +3,18 @@ import Testing
 @testable import NetproxyService
 
 @Suite struct ConnectionSpreadTests {
-    @Test func `a loop keeps a connection while no other has less to do`() {
+    @Test func `a loop keeps a connection if no other loop has fewer`() {
         let spread = ConnectionSpread<Int>()
         let loads = (0..<3).map { spread.join($0) }
         #expect(spread.lighter(than: loads[0]) == nil)
         loads[0].add()
-        // It counts there at once, before it has arrived.
+        // The other loop counts the connection immediately, before it arrives there.
         #expect(spread.lighter(than: loads[0]) == 1)
         #expect(spread.lighter(than: loads[0]) == 2)
         #expect(spread.lighter(than: loads[0]) == nil)
     }
 
-    @Test func `many connections are spread evenly, wherever they come`() {
+    @Test func `many connections are distributed evenly, regardless of the accepting loop`() {
         let spread = ConnectionSpread<Int>()
         let loads = (0..<4).map { spread.join($0) }
         var counts = [0, 0, 0, 0]
@@ -29,7 +29,7 @@ import Testing
         #expect(counts == [100, 100, 100, 100])
     }
 
-    @Test func `who has left gets no more, and who rests does not count`() {
+    @Test func `a stopped loop gets no more connections, and idle connections do not count`() {
         let spread = ConnectionSpread<Int>()
         let (busy, idle) = (spread.join(0), spread.join(1))
         for _ in 0..<9 { busy.add() }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyService
 
-/// What each state of a daemon allows.
+/// The actions that each state of a daemon allows.
 @Suite struct DaemonStateTests {
     private static let starting = DaemonState.starting(Task {})
 
@@ -13,7 +13,7 @@ import Testing
             (.stopped, .nothing, false, true),
         ] as [(DaemonState, DaemonState.StopAction, Bool, Bool)]
     )
-    func `a state says what a stop has to do`(
+    func `every state has a stop action`(
         state: DaemonState,
         action: DaemonState.StopAction,
         isStarting: Bool,

@@ -5,7 +5,7 @@ import NetproxyService
 import TestSupport
 import Testing
 
-/// That a daemon which has stopped, or did not start, leaves nothing behind.
+/// A daemon that stopped or failed to start leaves nothing behind.
 @Suite struct DaemonStopTests {
     private func run(
         listen: String,
@@ -37,7 +37,7 @@ import Testing
         await daemon.stop()
     }
 
-    @Test func `what a failed start has opened is closed`() async throws {
+    @Test func `a failed start closes everything that it opened`() async throws {
         let taken = try await OriginServer.start { try await $0.rest() }
         try await run(listen: "127.0.0.1:0, 127.0.0.1:\(taken.port)") { daemon in
             await #expect(throws: (any Error).self) {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a stop waits for no watchdog, and ends every wait for it`() async throws {
+    @Test func `a stop does not wait for the watchdog, and wakes every waiter`() async throws {
         let watchdog = ["WATCHDOG_USEC": "3600000000", "WATCHDOG_PID": "\(getpid())"]
         try await run(listen: "127.0.0.1:0", watchdog) { daemon in
             try await daemon.start(handlesSignals: false)

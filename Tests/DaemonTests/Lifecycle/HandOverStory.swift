@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Listeners that a reload gives to another channel: the socket stays.
+/// Listeners that a reload assigns to another channel; the socket stays open.
 @Suite struct HandOverStory {
     private let failure = "the old one stays in force"
 
@@ -32,7 +32,7 @@ import Testing
             await proxy.reload(channels: channel("bills", new, "127.0.0.1:\(ports[1])"))
             #expect(!proxy.reports.contains(failure))
             #expect(await proxy.ports == ports)
-            // The connection goes on, and is the new channel's.
+            // The connection stays open and belongs to the new channel.
             try await app.send(Raw.get("/2"))
             #expect(try await app.message().body == "new")
             #expect(try await ask(ports[1]) == "new")
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a listener moves to a channel and back`() async throws {
+    @Test func `a listener can move to a channel and back`() async throws {
         let origin = try await origin("here")
         try await DaemonHarness.run(
             channels: channel("orders", origin),
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `a unix socket keeps its file when it changes its channel`() async throws {
+    @Test func `a unix socket keeps its file when its channel changes`() async throws {
         let origin = try await origin("here")
         try await DaemonHarness.run(channels: channel("orders", origin)) { proxy async throws in
             let path = "\(proxy.directory)/s"
@@ -92,12 +92,12 @@ import Testing
             }
             #expect(!proxy.reports.contains(failure))
             await proxy.reload(channels: channel("bills", origin))
-            // The last who refers to it may be a loop.
+            // The last reference can belong to a loop.
             #expect(await eventually { !files.fileExists(atPath: path) })
         }
     }
 
-    /// A descriptor that listens on a port of its own, which the story gives away.
+    /// Creates a descriptor that listens on its own port; the story hands it over.
     private func descriptor(on address: UInt32 = INADDR_LOOPBACK) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var place = sockaddr_in()
@@ -113,7 +113,7 @@ import Testing
         return descriptor
     }
 
-    @Test func `a socket of systemd's outlives reloads that do not name it`() async throws {
+    @Test func `a systemd socket survives reloads that do not use it`() async throws {
         let origin = try await origin("here")
         let without = channel("orders", origin)
         try await DaemonHarness.run(
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a socket of systemd's that others can reach is refused unless it is allowed`()
+    @Test func `a systemd socket that other machines can reach is refused unless allowed`()
         async throws
     {
         let origin = try await origin("here")
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `a descriptor that does not listen is refused by name`() async throws {
+    @Test func `the error for a descriptor that does not listen contains its name`() async throws {
         let origin = try await origin("here")
         let idle = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(idle) }

@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct LifeStory {
-    /// Stops with an exchange under way, which the origin does not end.
+    /// Stops the daemon during an exchange that the origin does not end.
     ///
-    /// The stop begins when `answer`, which the origin sends at once, has reached the app, or when the
-    /// request has reached the origin if there is none.
+    /// The stop begins when `answer`, which the origin sends immediately, has reached the client. Without
+    /// `answer`, it begins when the request has reached the origin.
     private func stopAmid(
         _ request: String,
         answer: String = "",
@@ -39,7 +39,7 @@ import Testing
         Raw.get("/orders/1"),
         "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart",
     ])
-    func `an exchange that outlasts the drain is 504, and told as cut here`(
+    func `an exchange that outlasts the drain is 504 and logged as cut by the proxy`(
         request: String
     ) async throws {
         try await stopAmid(request) { text, _, facts in
@@ -50,7 +50,9 @@ import Testing
         }
     }
 
-    @Test func `an answer that outlasts the drain is cut, and told as cut here`() async throws {
+    @Test func `a response that outlasts the drain is cut and logged as cut by the proxy`()
+        async throws
+    {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
         try await stopAmid(Raw.get("/orders/1"), answer: answer) { _, end, facts in
             #expect(end == .reset)
@@ -60,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a stop lets an open exchange end`() async throws {
+    @Test func `a stop lets a running exchange finish`() async throws {
         let asked = Gate()
         let stopping = Gate()
         let origin = try await OriginServer.start { wire in
@@ -80,12 +82,12 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             async let stopped: Void = proxy.stop()
-            // The connection without an exchange ends as soon as the drain has begun.
+            // A connection without an exchange ends when the drain begins.
             #expect(try await idle.rest().end == .closed)
             let readiness = try await proxy.ask(Raw.get("/readyz"))
             #expect(readiness.status == 503)
             #expect(readiness.body == "draining\n")
-            // No fault of the configuration's (422), which the command would end with 78 for.
+            // The status must not be 422, a configuration error, for which the command would exit with 78.
             let reload = try await proxy.ask(Raw.post("/reload", body: "", "Netproxy-Admin: 1"))
             #expect(reload.status == 503)
             #expect(reload.body.hasPrefix("the daemon is stopping\n"))
@@ -98,7 +100,7 @@ import Testing
         }
     }
 
-    /// An authorization server that answers one request, when it is let.
+    /// Starts an authorization server that responds to one request when the gate opens.
     private static func tokenServer(_ asked: Gate, answering: Gate) async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -118,7 +120,7 @@ import Testing
         nil, "others: { upstream: 'http://127.0.0.1:9' }",
         "orders: { upstream: 'http://127.0.0.1:9', auth: { bearer: literal:x } }",
     ])
-    func `a stop lets a renewal end, whose refresh token would be lost`(
+    func `a stop lets a renewal finish, because its refresh token would be lost`(
         behindReload channels: String?
     ) async throws {
         let (asked, stopping) = (Gate(), Gate())
@@ -131,7 +133,7 @@ import Testing
                 client_id: orders, \(grant) } } }
                 """
         ) { proxy in
-            // An app that does not stay for the answer: nobody waits for the renewal.
+            // A client that does not wait for the response: no request waits for the renewal.
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
@@ -149,7 +151,8 @@ import Testing
         }
     }
 
-    @Test func `a stop lets a renewal end though an endless answer used the drain up`() async throws
+    @Test func `a stop lets a renewal finish even if an endless response used up the drain`()
+        async throws
     {
         let (asked, stopping) = (Gate(), Gate())
         let tokens = try await LifeStory.tokenServer(asked, answering: stopping)
@@ -176,10 +179,10 @@ import Testing
             try await asked.wait()
             try await app.close()
             async let stopped: Void = proxy.stop()
-            // The drain is over.
+            // The drain has ended.
             #expect(try await stream.rest().end == .reset)
             #expect(await proxy.tells("waiting for renewals of tokens"))
-            // The daemon stays as long as the answer may come; one that does not is soon gone.
+            // The daemon waits only as long as the response can arrive.
             for _ in 0..<50 {
                 let readiness = try await proxy.ask(Raw.get("/readyz"))
                 #expect(readiness.body == "draining\n")
@@ -194,19 +197,19 @@ import Testing
         }
     }
 
-    @Test func `a stop tells the service manager how long it may take`() async throws {
+    @Test func `a stop reports its maximum duration to the service manager`() async throws {
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:9 }",
             root: "drain: 20s"
         ) { proxy in
             await proxy.stop()
-            // The drain, a renewal, and a little for the rest.
+            // The drain, a renewal and a margin.
             let message = await proxy.message(with: "STOPPING=1")
             #expect(message.contains("EXTEND_TIMEOUT_USEC=40000000"))
         }
     }
 
-    @Test func `a stop refuses connections at once, and every reload`() async throws {
+    @Test func `a stop immediately refuses connections and reloads`() async throws {
         let (asked, stopping) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -230,7 +233,7 @@ import Testing
             try await asked.wait()
             async let stopped: Void = proxy.stop()
             #expect(try await idle.rest().end == .closed)
-            // The last who refers to a socket may be a loop.
+            // The last reference to a socket can belong to a loop.
             #expect(await eventually { (try? await proxy.connect()) == nil })
             let path = "\(proxy.directory)/s"
             #expect(await eventually { !FileManager.default.fileExists(atPath: path) })
@@ -264,7 +267,7 @@ import Testing
         }
     }
 
-    @Test func `a bad configuration is reported, and the old one stays`() async throws {
+    @Test func `an invalid configuration is reported, and the old one stays active`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels = "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         try await DaemonHarness.run(channels: channels) { proxy in
@@ -276,7 +279,7 @@ import Testing
         }
     }
 
-    @Test func `a reload puts new channels in force on open connections`() async throws {
+    @Test func `a reload activates new channels on open connections`() async throws {
         let (old, new) = try await (
             OriginServer.start { _ in Raw.ok("old") }, OriginServer.start { _ in Raw.ok("new") }
         )

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyService
 
-/// The sockets that the daemon serves, and where clients find them.
+/// The sockets of the daemon and their addresses for clients.
 @Suite struct ListenerSetTests {
     private func configuration(listen: String, _ match: String) throws -> ProxyConfiguration {
         try ConfigurationLoader.load(
@@ -28,7 +28,7 @@ import Testing
         ("127.0.0.1:0", "path: /o", "/o"), ("127.0.0.1:0", "path: /o, strip: false", ""),
         ("127.0.0.1:0", "path: /", ""), ("0.0.0.0:0", "path: /o", "/o"),
     ])
-    func `a channel's URL leads to a shared listener`(
+    func `a channel's URL points to a shared listener`(
         listen: String,
         match: String,
         path: String
@@ -40,7 +40,7 @@ import Testing
         #expect(set.url(of: configuration.channels[0]) == "http://127.0.0.1:\(port)\(path)")
     }
 
-    @Test func `a channel's own listener comes first`() throws {
+    @Test func `a channel's URL prefers the channel's own listener`() throws {
         let configuration = try configuration(listen: "127.0.0.1:0", "listen: '127.0.0.1:0'")
         var set = try open(configuration)
         let port = try #require(set.addresses.last?.port)
@@ -51,7 +51,7 @@ import Testing
         #expect(set.url(of: configuration.channels[0]) == nil)
     }
 
-    @Test func `a socket keeps its number when another channel gets it`() throws {
+    @Test func `a socket keeps its number when its channel changes`() throws {
         var set = try open(configuration(listen: "127.0.0.1:0", "listen: '127.0.0.1:0'"))
         let port = try #require(set.addresses.last?.port)
         let place = ListenPlace(
@@ -67,7 +67,10 @@ import Testing
     }
 
     @Test(arguments: [("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "[::]")])
-    func `an address and all addresses cannot be bound at once`(first: String, second: String)
+    func `an address and the wildcard address cannot be bound at the same time`(
+        first: String,
+        second: String
+    )
         throws
     {
         let set = try open(configuration(listen: "'\(first):0'", "path: /o"))
@@ -85,9 +88,9 @@ import Testing
         let change = try plan(second)
         #expect(change.missing.isEmpty && change.leaving.count == 1)
         #expect(change.late.map { "\($0.address)" } == ["\(second):\(port)"])
-        // Another address of the machine is in nobody's way.
+        // Another address of the machine does not conflict.
         #expect(try plan("127.0.0.2").late.isEmpty == (first != "0.0.0.0"))
-        // What stays is not closed for it: that is an error of the configuration.
+        // A listener that stays is not closed: the conflict is a configuration error.
         #expect(try plan(first, second).late.isEmpty)
     }
 
@@ -99,7 +102,7 @@ import Testing
         ).get().listenPlaces.map { "\($0.address)" }
     }
 
-    @Test func `localhost is both loopback addresses, and 127.0.0.1 the other where it is free`()
+    @Test func `localhost means both loopback addresses, and 127.0.0.1 adds ::1 if it is free`()
         throws
     {
         #expect(try places("localhost:8080") == ["127.0.0.1:8080", "[::1]:8080"])
@@ -110,13 +113,13 @@ import Testing
         #expect(try places("127.0.0.1:80", "admin: '[::1]:80'") == ["127.0.0.1:80"])
     }
 
-    @Test func `one port of the system's choice is that of both`() throws {
+    @Test func `both loopback addresses share a port chosen by the system`() throws {
         let set = try open(configuration(listen: "localhost:0", "path: /o"))
         #expect(Set(set.addresses.map(\.port)).count == 1)
         #expect(set.addresses.count == (SharedSocket.hasIPv6 ? 2 : 1))
     }
 
-    @Test func `a port that is taken on IPv6 is no error where it was not asked for`() throws {
+    @Test func `a busy port on IPv6 is an error only if IPv6 was configured`() throws {
         try #require(SharedSocket.hasIPv6)
         for attempt in 1...20 {
             let taken = try open(configuration(listen: "'[::1]:0'", "path: /o"))
@@ -125,7 +128,7 @@ import Testing
             do {
                 set = try open(configuration(listen: "127.0.0.1:\(port)", "path: /o"))
             } catch  where attempt < 20 {
-                // Another test's connection has that port on IPv4.
+                // Another test's connection uses this port on IPv4.
                 continue
             }
             #expect(set.addresses.map(\.description) == ["127.0.0.1:\(port)"])

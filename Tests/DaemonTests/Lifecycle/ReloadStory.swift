@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct ReloadStory {
-    /// An origin that tells the credential that it got.
+    /// Starts an origin that returns the received credential.
     private func origin() async throws -> OriginServer {
         try await OriginServer.start { wire in
             while let request = try await wire.next() {
@@ -18,7 +18,7 @@ import Testing
         try Data(text.utf8).write(to: URL(filePath: path))
     }
 
-    @Test func `a secret that was changed is in force after a reload`() async throws {
+    @Test func `a changed secret takes effect with a reload`() async throws {
         let origin = try await origin()
         let path = FileManager.default.temporaryDirectory
             .appending(path: "reload-\(UInt64.random(in: 0 ... .max))").path()
@@ -45,7 +45,9 @@ import Testing
         }
     }
 
-    @Test func `an address gives way to all addresses, and the reverse`() async throws {
+    @Test func `a reload can replace an address by the wildcard address, and the reverse`()
+        async throws
+    {
         let origin = try await origin()
         let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
@@ -59,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `a refused reload leaves the plan as it was`() async throws {
+    @Test func `a refused reload leaves the plan unchanged`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
         try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
@@ -112,13 +114,13 @@ import Testing
             try write("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", to: path)
             let told = await proxy.reload(channels: channels("two"), root: root)
             #expect(told.contains { $0.contains("the configuration was reloaded") })
-            // The manager that is made anew opens what the first one has sealed.
+            // The recreated manager can open the data that the first one sealed.
             #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer a1")
             #expect(!proxy.reports.contains { $0.contains("state_key") })
         }
     }
 
-    @Test func `listeners come and go with a reload`() async throws {
+    @Test func `a reload adds and removes listeners`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
         try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
@@ -138,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `an address that cannot be used leaves everything as it was`() async throws {
+    @Test func `an unusable address leaves everything unchanged`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
         try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
@@ -152,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `the connections of a channel that is gone are closed`() async throws {
+    @Test func `the connections of a removed channel are closed`() async throws {
         let (asked, reloaded) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
@@ -171,7 +173,7 @@ import Testing
             try await early.send(Raw.get("/orders/early"))
             #expect(try await early.message().status == 200)
             await proxy.reload(channels: "others: { \(upstream) }")
-            // The one that is idle at once, the other with its answer.
+            // The idle connection closes immediately, the other one after its response.
             try await origin.connections[1].closed.wait()
             reloaded.open()
             #expect(try await late.message().status == 200)
@@ -179,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func `an app that waits on a listener that is closed is let go`() async throws {
+    @Test func `a client that waits on a closed listener is disconnected`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
         try await DaemonHarness.run(
@@ -196,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange over a listener that is closed has the time of the drain`()
+    @Test func `an exchange on a closed listener may continue until the end of the drain`()
         async throws
     {
         let asked = Gate()
@@ -224,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `what may be forwarded is what the last reload says`() async throws {
+    @Test func `a reload changes the rules for forwarding`() async throws {
         let origin = try await origin()
         let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
         try await DaemonHarness.run(channels: channels, destinations: .any) { proxy async throws in
@@ -238,7 +240,7 @@ import Testing
         }
     }
 
-    @Test func `limits are those of the last reload`() async throws {
+    @Test func `a reload changes the limits`() async throws {
         let origin = try await origin()
         let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
@@ -254,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `every reason to refuse a reload is in the daemon's log`() async throws {
+    @Test func `the daemon's log contains every reason for a refused reload`() async throws {
         let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             let told = await proxy.reload(channels: channels, root: "drain: 1\nunmatched: maybe")
@@ -272,7 +274,7 @@ import Testing
         }
     }
 
-    @Test func `what waits for the next start is told until it is taken back`() async throws {
+    @Test func `a change that requires a restart is reported until it is reverted`() async throws {
         let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             let changed = "workers: 2\nstate_key: \"env:STATE_KEY\""
@@ -285,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func `the log moves to another directory`() async throws {
+    @Test func `a reload moves the log to another directory`() async throws {
         let origin = try await origin()
         let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
@@ -328,7 +330,9 @@ import Testing
         }
     }
 
-    @Test func `an exchange that outlives its channel is logged, the file closed`() async throws {
+    @Test func `an exchange that outlives its channel is logged, and the file is closed`()
+        async throws
+    {
         let (asked, reloaded) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()

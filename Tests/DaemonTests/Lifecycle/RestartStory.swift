@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Connections that were accepted, and whose apps have not asked yet when the daemon stops.
+/// Accepted connections whose clients have not sent a request when the daemon stops.
 @Suite struct RestartStory {
     private func run(
         root: String = "",
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3])
-    func `a connection that has not asked yet is answered, and closed then`(
+    func `a connection without a request gets one response before it closes`(
         workers: Int
     ) async throws {
         try await run(root: "workers: \(workers)") { proxy, _ in
@@ -36,7 +36,7 @@ import Testing
                 try await app.send(Raw.get("/orders/1"))
                 let answer = try await app.message()
                 #expect(answer.body == "here")
-                // A loop may answer before it has begun to drain, and close afterwards.
+                // A loop can respond before it has begun to drain, and close afterward.
                 if workers == 1, index > 0 { #expect(answer["Connection"] == "close") }
                 #expect(try await app.rest().end == .closed)
             }
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `an app that never asks delays the stop by no more than its time`() async throws {
+    @Test func `a client that sends no request delays the stop by a limited time`() async throws {
         try await run(root: "drain: 1h") { proxy, _ in
             let app = try await proxy.connect()
             async let stopped: Void = proxy.stop()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `the end of drain ends the wait for a request`() async throws {
+    @Test func `the end of the drain ends the wait for a request`() async throws {
         try await run(root: "drain: 100ms") { proxy, _ in
             let app = try await proxy.connect()
             await proxy.stop()
@@ -64,7 +64,9 @@ import Testing
         }
     }
 
-    @Test func `a listener that a reload closes answers those that have connected`() async throws {
+    @Test func `a listener closed by a reload serves the connections that it accepted`()
+        async throws
+    {
         try await run(root: "listen: ['127.0.0.1:0', '127.0.0.2:0']") { proxy, channels in
             let port = try #require(await proxy.ports.first)
             let apps = [
@@ -79,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `on a unix socket it is the same`() async throws {
+    @Test func `a unix socket serves a waiting connection before the stop`() async throws {
         try await run(root: "listen: ['unix:DIRECTORY/app.sock']") { proxy, _ in
             let app = try await RawClient.connect(
                 path: "\(proxy.directory)/app.sock",

@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Who may open the unix sockets.
+/// The access modes of the unix sockets.
 @Suite struct SocketModeStory {
-    @Test func `a socket is for its owner and its group`() async throws {
+    @Test func `a socket is accessible to its owner and its group`() async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "sockets-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `the kernel tells who asks on a unix socket`() async throws {
+    @Test func `the kernel identifies the client of a unix socket`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let upstream = "upstream: http://127.0.0.1:\(origin.port)"
         let channels = """

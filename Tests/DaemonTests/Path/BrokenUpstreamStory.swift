@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct BrokenUpstreamStory {
-    @Test func `an upstream that refuses connections is 502`() async throws {
+    @Test func `an upstream that refuses connections causes 502`() async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that does not answer is 504`() async throws {
+    @Test func `an upstream that does not respond causes 504`() async throws {
         let origin = try await OriginServer.start { wire in try await wire.rest() }
         // Waits for a timeout of 50 ms.
         try await DaemonHarness.run(
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// How an upstream continues after its head.
+    /// The behavior of an upstream after its head.
     enum Rest: CaseIterable {
         case silence, pieces
     }
@@ -59,7 +59,7 @@ import Testing
     func `content beyond the total timeout is cut, whether it arrives or not`(rest: Rest)
         async throws
     {
-        // Short, so that the reader gets little content in that time.
+        // Short, so that the reader receives little content in this time.
         let piece = "40\r\n" + String(repeating: "x", count: 0x40) + "\r\n"
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
@@ -92,7 +92,7 @@ import Testing
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
-    func `a malformed response is 502 and its connection is not reused`(
+    func `a malformed response causes 502, and its connection is not reused`(
         raw: String
     ) async throws {
         let origin = try await OriginServer.start { wire in
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a response of an old server arrives tidied`() async throws {
+    @Test func `a response of an old server is repaired`() async throws {
         let origin = try await OriginServer.start { _ in
             "HTTP/1.1 200 OK\r\nX-Note: one\r\n two\r\nX-Old : a\r\nContent-Length: 5, 5\r\n"
                 + "Content-Length: 5\r\n\r\nhello"
@@ -135,7 +135,7 @@ import Testing
     enum Cut: CaseIterable { case resetInLength, closeInLength, closeInChunks, resetUntilClose }
 
     @Test(arguments: Cut.allCases)
-    func `an incomplete response is incomplete for the app too`(cut: Cut) async throws {
+    func `an incomplete response is incomplete for the client`(cut: Cut) async throws {
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `a body that stops arriving is cut after the idle timeout`() async throws {
+    @Test func `a stalled body is cut after the idle timeout`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart")
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an app that disconnects ends its upstream connection`(isReset: Bool) async throws {
+    func `a client that disconnects ends its upstream connection`(isReset: Bool) async throws {
         let asked = Gate()
         let ended = Gate()
         let origin = try await OriginServer.start { wire in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// Errors as an app sees them.
+/// Errors as a client receives them.
 @Suite struct ErrorResponderTests {
     private func response(_ kind: ErrorKind, retryAfter: Int? = nil, detail: String = "d")
         -> Response
@@ -25,7 +25,7 @@ import Testing
             (.connectionRefused, nil, nil), (.httpResponseTimeout, nil, nil),
         ] as [(ErrorKind, Int?, String?)]
     )
-    func `a 503 says when to retry, where that helps`(
+    func `a 503 has Retry-After if a retry can help`(
         kind: ErrorKind,
         retryAfter: Int?,
         field: String?
@@ -33,7 +33,7 @@ import Testing
         #expect(response(kind, retryAfter: retryAfter).headers[.retryAfter] == field)
     }
 
-    @Test func `an error that requires a sign-in says how`() async throws {
+    @Test func `an error that requires a sign-in contains the command`() async throws {
         let response = response(.reauthorizationRequired, detail: "there is no token; sign in")
         let body = try await response.body.collect(upTo: 1 << 16)
         let problem = try #require(
@@ -43,7 +43,7 @@ import Testing
         #expect(detail == "there is no token; sign in: netproxy login orders")
     }
 
-    @Test func `every detail is JSON`() async throws {
+    @Test func `every detail is valid JSON`() async throws {
         let detail = String(decoding: 1...0x7F, as: UTF8.self) + "ü\u{2028}"
         let body = try await response(.connectionRefused, detail: detail).body
             .collect(upTo: 1 << 16)

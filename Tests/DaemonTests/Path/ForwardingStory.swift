@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct ForwardingStory {
-    @Test func `a path prefix leads to the channel's upstream and its base path`() async throws {
+    @Test func `a path prefix selects the channel's upstream and its base path`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("fine") }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port)/v1 }"
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `defaults fill gaps, set replaces, remove takes out`() async throws {
+    @Test func `header rules add defaults, replace set fields and remove fields`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `upstream sees its own Host, Via and a request id`() async throws {
+    @Test func `the upstream receives its own Host, Via and a request id`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }"
@@ -85,7 +85,8 @@ import Testing
         }
     }
 
-    @Test func `an app's own request id is forwarded, and logged with ours`() async throws {
+    @Test func `a client's own request id is forwarded and logged next to netproxy's`() async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -117,7 +118,9 @@ import Testing
         }
     }
 
-    @Test func `hop-by-hop fields and what Connection names end at the proxy`() async throws {
+    @Test func `the proxy removes hop-by-hop fields and the fields that Connection nominates`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in
             Raw.ok("x", "Connection: X-Private", "X-Private: 1", "Keep-Alive: timeout=5")
         }
@@ -131,7 +134,7 @@ import Testing
             #expect(request.values("X-Mine").isEmpty)
             #expect(request.values("Proxy-Connection").isEmpty)
             #expect(answer.values("X-Private").isEmpty)
-            // Our own, about this connection.
+            // netproxy's own field for this connection.
             #expect(answer.values("Keep-Alive") == ["timeout=70"])
         }
     }

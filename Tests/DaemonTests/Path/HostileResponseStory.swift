@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 import TestSupport
 import Testing
 
-/// The responses of the corpus, sent by the origin of a whole daemon.
+/// The responses of the corpus, sent by the origin of a complete daemon.
 @Suite struct HostileResponseStory {
     enum Pace: CaseIterable { case whole, singleBytes }
 
@@ -11,7 +11,7 @@ import Testing
         .filter { !$0.verdict.contains { $0.hasPrefix("101 ") } }
     private static let topics = Set(cases.map(\.topic)).sorted()
 
-    // A hundred daemons each: a few seconds.
+    // A hundred daemons each, which take a few seconds.
     @Test(arguments: topics, Pace.allCases)
     func `a hostile response is refused or cut, and the next request gets its own response`(
         topic: String,
@@ -60,7 +60,7 @@ import Testing
             guard case .response(let method) = corpusCase.direction else { return }
             try await app.send("\(method) /hostile HTTP/1.1\r\nHost: a\r\n\r\n")
             let isOpen = try await expectAnswer(conversation, to: method, on: app, "\(corpusCase)")
-            // On the same connection if it is still open, and on another.
+            // On the same connection if it is still open, and on another one.
             for next in isOpen ? [app, try await proxy.connect()] : [try await proxy.connect()] {
                 try await next.send("GET /after HTTP/1.1\r\nHost: a\r\n\r\n")
                 let answer = try await next.next()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Reads what the app gets for it; returns `false` if its connection is closed.
+    /// Reads the client's response; returns `false` if its connection is closed.
     private func expectAnswer(
         _ conversation: Conversation,
         to method: String,
@@ -93,7 +93,7 @@ import Testing
             #expect(answer?.status == last.head.status.rawValue, "\(comment)")
             #expect(answer?.body == String(decoding: last.body, as: UTF8.self), "\(comment)")
         } else if let answer {
-            // Refused: a 502 is the only complete response.
+            // The response was refused: a 502 is the only complete response.
             #expect(answer.status == 502, "\(comment)")
         }
         return answer.map { $0["Connection"] != "close" } ?? false

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// RFC 9110 §9.3.2: the client reads no content here, and would take it for the next response.
+    /// RFC 9110 §9.3.2: the client reads no content here, and would parse it as the next response.
     @Test(arguments: [
         "HEAD /orders/1 HTTP/1.1\r\nHost: 127.1\r\n\r\n", "\r\nHEAD /orders/1 HTTP/1.1\r\n\r\n",
     ])

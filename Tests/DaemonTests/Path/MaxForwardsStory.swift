@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// How far OPTIONS and TRACE are forwarded.
+/// The forwarding limits of OPTIONS and TRACE.
 @Suite struct MaxForwardsStory {
     private static func story(
         base: String = "",
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS is answered here when Max-Forwards is zero`() async throws {
+    @Test func `netproxy responds to OPTIONS when Max-Forwards is zero`() async throws {
         try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request("OPTIONS", "/orders/1", fields: ["Max-Forwards: 0"])
@@ -37,7 +37,8 @@ import Testing
         }
     }
 
-    @Test func `TRACE is answered here when Max-Forwards is zero, without secrets`() async throws {
+    @Test func `netproxy responds to TRACE without secrets when Max-Forwards is zero`() async throws
+    {
         try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request(
@@ -81,7 +82,7 @@ import Testing
         "auth: { bearer: 'literal:sesame' }", "headers: { secret: { X-Key: 'literal:sesame' } }",
         "proxy: { url: 'http://127.0.0.1:9', username: me, password: 'literal:sesame' }",
     ])
-    func `TRACE shows no secret of the channel`(keys: String) async throws {
+    func `TRACE does not reveal a secret of the channel`(keys: String) async throws {
         try await MaxForwardsStory.story(auth: ", \(keys)") {
             proxy,
             origin in
@@ -106,7 +107,8 @@ import Testing
         ("/orders/1?_method=TRACE", "X: y"), ("/orders/1?a=b&.Method%5B%5D=tr%61ce", "X: y"),
         ("/orders/1?method=trace", "X: y"),
     ])
-    func `TRACE by another name shows no secret either`(target: String, field: String) async throws
+    func `a method override for TRACE does not reveal a secret`(target: String, field: String)
+        async throws
     {
         for (auth, status) in [(", auth: { bearer: 'literal:sesame' }", 403), ("", 200)] {
             try await MaxForwardsStory.story(auth: auth) { proxy, origin in
@@ -114,7 +116,7 @@ import Testing
                     let request = Raw.request(method, target, fields: [field])
                     #expect(try await proxy.exchange(request).status == status)
                 }
-                // Whatever else the fields and parameters are used for goes on.
+                // Other uses of the fields and parameters still work.
                 let other = try await proxy.exchange(
                     Raw.get("/orders/1?_method=PATCH&method=x", "X-HTTP-Method-Override: GET")
                 )
@@ -124,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS * goes to the channel that Host names`() async throws {
+    @Test func `OPTIONS * is sent to the channel that Host names`() async throws {
         try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 "OPTIONS * HTTP/1.1\r\nHost: orders.localhost\r\n\r\n"
@@ -152,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS * for netproxy itself is answered here`() async throws {
+    @Test func `netproxy responds to OPTIONS * for itself`() async throws {
         try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(answer.status == 200)
@@ -165,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func `Via names the version of an HTTP 1-0 upstream`() async throws {
+    @Test func `Via contains the version of an HTTP 1-0 upstream`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.0 200 OK\r\n\r\nold")

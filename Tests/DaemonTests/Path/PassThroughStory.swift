@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Messages and fields that pass through unchanged.
+/// Messages and fields that pass unchanged.
 @Suite struct PassThroughStory {
     @Test func `range, conditional, cache and coding fields pass in both directions`() async throws
     {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `no field about the app is added`() async throws {
+    @Test func `no field about the client is added`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `redirects are left to the app`() async throws {
+    @Test func `redirects are returned to the client`() async throws {
         let origin = try await OriginServer.start { _ in
             Raw.response("307 Temporary Redirect", fields: ["Location: /elsewhere"])
         }
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `an HTTP 1-0 app may keep its connection`() async throws {
+    @Test func `an HTTP 1-0 client may keep its connection`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }"
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `an HTTP 1-0 app gets a chunked response up to the end of the connection`()
+    @Test func `an HTTP 1-0 client gets a chunked response until the end of the connection`()
         async throws
     {
         let origin = try await OriginServer.start { _ in

@@ -3,8 +3,8 @@ import Testing
 @testable import NetproxyPath
 
 @Suite struct RequestIDTests {
-    @Test func `ids count up over every carry and never repeat`() {
-        // The carry of the second digit, of the third, and of all.
+    @Test func `ids increase over every carry and never repeat`() {
+        // The carries of the second digit, the third digit and all digits.
         for start in [0, 1000, 32_000, (1 << 30) - 40] as [UInt64] {
             let ids = RequestIDs(counter: start)
             let made = (0..<2000).map { _ in ids.next() }
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func `two sequences have nothing in common`() {
+    @Test func `two sequences of ids differ`() {
         #expect(RequestIDs(counter: 7).next().prefix(8) != RequestIDs(counter: 7).next().prefix(8))
     }
 }

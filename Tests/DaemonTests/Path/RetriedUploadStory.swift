@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Requests that may be repeated, with content that the app is still sending.
+/// Requests that may be repeated while the client is still sending their content.
 @Suite struct RetriedUploadStory {
     private func channel(_ origin: OriginServer, _ retry: String = "") -> String {
         """
@@ -17,7 +17,8 @@ import Testing
 
     private static let end = "3\r\ntwo\r\n0\r\nX-Late: 1\r\n\r\n"
 
-    /// Answers one request on its first connection, and closes that in the middle of the next request.
+    /// Starts an origin that responds once on its first connection and closes it in the middle of the next
+    /// request.
     private func staleOrigin(closingBehind text: String) async throws -> OriginServer {
         try await OriginServer.start { wire in
             if wire.number == 0 {
@@ -30,7 +31,8 @@ import Testing
         }
     }
 
-    /// Answers the first request with 503 after the beginning of its content, and echoes the content of later ones.
+    /// Starts an origin that responds with 503 to the beginning of the first content, and echoes later
+    /// content.
     private func busyOrigin(
         after text: String,
         asking interim: String = ""
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `an upload cut by a stale connection continues over a new one`() async throws {
+    @Test func `an upload cut by a stale connection continues on a new one`() async throws {
         let origin = try await staleOrigin(closingBehind: "one\r\n")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -80,13 +82,13 @@ import Testing
             try await #require(eventually { origin.connections.count == 2 })
             try await app.send(RetriedUploadStory.end)
             #expect(try await app.message().body == "onetwo")
-            // The app's connection still works.
+            // The client's connection still works.
             try await app.send(Raw.get("/orders/3"))
             #expect(try await app.message().status == 200)
         }
     }
 
-    @Test func `POST with a stream on a stale connection is not sent again`() async throws {
+    @Test func `a POST stream on a stale connection is not sent again`() async throws {
         let origin = try await staleOrigin(closingBehind: "onetwo")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -116,7 +118,8 @@ import Testing
         }
     }
 
-    @Test func `a 503 in the middle of an upload leaves its rest to the next attempt`() async throws
+    @Test func `after a 503 during an upload, the next attempt sends the whole content`()
+        async throws
     {
         let origin = try await busyOrigin(after: "one\r\n")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
@@ -125,7 +128,7 @@ import Testing
             try await #require(eventually { origin.connections.count == 2 })
             try await app.send(RetriedUploadStory.end)
             #expect(try await app.message().body == "onetwo")
-            // The connection with half a body on it is not used again.
+            // The connection with half a body is not reused.
             try await origin.connections[0].closed.wait()
         }
     }
@@ -134,7 +137,7 @@ import Testing
         ("replay_body: 1KiB", 503), ("replay_body: off", 503), ("replay_body: 256KiB", 200),
         ("replay_body: 1KiB, spill: 1MiB", 200), ("replay_body: 256KiB, attempts: 0", 503),
     ])
-    func `the channel limits what is kept for a retry`(
+    func `the channel limits the content kept for a retry`(
         retry: String,
         status: Int
     ) async throws {
@@ -164,7 +167,7 @@ import Testing
                     return asked.count { $0.contains("Expect: 100-continue\r\n") } == 2
                 }
             )
-            // This origin never answers the expectation.
+            // This origin never responds to the expectation.
             await proxy.advance(by: .seconds(2))
             #expect(try await app.message(.none).status == 100)
             try await app.send("3\r\none\r\n" + RetriedUploadStory.end)
@@ -188,7 +191,8 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `an app that disconnects during its upload ends the attempts`(_ attempts: Int) async throws
+    func `a client that disconnects during its upload ends the attempts`(_ attempts: Int)
+        async throws
     {
         let begun = Gate()
         let origin = try await OriginServer.start { wire in

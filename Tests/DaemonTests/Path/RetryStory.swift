@@ -2,8 +2,9 @@ import TestSupport
 import Testing
 
 @Suite struct RetryStory {
-    /// An origin whose first connection accepts a second request and closes without a response, like one
-    /// whose idle timeout expires while the request is on its way.
+    /// Starts an origin whose first connection accepts a second request and closes without a response.
+    ///
+    /// It behaves like an origin whose idle timeout expires while the request is on its way.
     private func staleOrigin() async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -15,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `GET on a stale connection is sent again on a new one`() async throws {
+    @Test func `a GET on a stale connection is sent again on a new one`() async throws {
         let origin = try await staleOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -38,7 +39,7 @@ import Testing
 
     @Test func `a second attempt waits for a new connection, not for a used one`() async throws {
         let (leaving, answering) = (Gate(), Gate())
-        // Each connection answers once, and closes after a second request without a response.
+        // Each connection responds once, and closes after a second request without a response.
         let origin = try await OriginServer.start { wire in
             if try await wire.message().startLine.contains("/3") { try await answering.wait() }
             try await wire.send(Raw.ok())
@@ -80,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `POST on a stale connection is not sent again`() async throws {
+    @Test func `a POST on a stale connection is not sent again`() async throws {
         let origin = try await staleOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -96,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `a request is not retried after an upstream timed out`() async throws {
+    @Test func `a request is not retried after an upstream timeout`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -125,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a request that was given up takes no place in the queue`() async throws {
+    @Test func `a canceled request occupies no place in the queue`() async throws {
         let asked = Gate()
         let done = Gate()
         let origin = try await OriginServer.start { wire in
@@ -177,7 +178,7 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             #expect(try await app.message().status == 200)
             try await origin.connections[0].closed.wait()
-            // Another exchange, so that the loop has seen the close by then.
+            // Another exchange ensures that the loop has seen the close.
             let other = try await proxy.exchange(Raw.get("/nobody"))
             #expect(other.status == 404)
             try await app.send(Raw.get("/orders/2"))
@@ -185,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `a 503 is retried, and the app gets the last response`() async throws {
+    @Test func `a 503 is retried, and the client gets the last response`() async throws {
         let origin = try await OriginServer.start { _ in Raw.response("503 Busy", body: "busy") }
         try await DaemonHarness.run(
             channels: """
@@ -203,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `POST is not repeated after 503`() async throws {
+    @Test func `a POST is not repeated after a 503`() async throws {
         let origin = try await OriginServer.start { _ in Raw.response("503 Busy") }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

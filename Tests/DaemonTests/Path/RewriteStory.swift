@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Links and cookies of an upstream on their way to the app.
+/// Links and cookies of an upstream in responses to the client.
 @Suite struct RewriteStory {
     private func run(
         _ channel: String,
@@ -17,7 +17,7 @@ import Testing
         )
     }
 
-    @Test func `links and cookies of the upstream's own lead back to the app`() async throws {
+    @Test func `the upstream's own links and cookies are mapped to the channel`() async throws {
         try await run("rewrite: true") { host in
             [
                 "Location: http://\(host)/v1/new?x=1", "Content-Location: /v1/42",
@@ -55,8 +55,7 @@ import Testing
         "X-Goog-Upload-URL", "X-Goog-Upload-Control-URL", "Operation-Location",
         "Azure-AsyncOperation", "OData-EntityId", "operation-location",
     ])
-    func `fields in which some APIs name their own URLs are mapped, too`(name: String) async throws
-    {
+    func `fields with URLs of particular APIs are mapped`(name: String) async throws {
         for isMapped in [true, false] {
             try await run("rewrite: \(isMapped)") { host in
                 ["\(name): http://\(host)/v1/jobs/7?upload_id=u1"]
@@ -74,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `either part is mapped alone`() async throws {
+    @Test func `links and cookies can be mapped separately`() async throws {
         let fields = ["Location: /v1/new", "Set-Cookie: a=1; Path=/v1"]
         for (part, location, path) in [
             ("links", "/orders/new", "/v1"), ("cookies", "/v1/new", "/orders"),
@@ -103,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `what leads away is passed on, and why says so`() async throws {
+    @Test func `an unmapped link is forwarded, and why explains it`() async throws {
         try await run("auth: { bearer: 'literal:t' }") { host in
             [
                 "Location: http://\(host)/v1/new", "Link: <https://other.example/x>; rel=next",
@@ -121,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `relative links need no word`() async throws {
+    @Test func `relative links are not explained`() async throws {
         try await run("auth: { bearer: 'literal:t' }") { _ in
             ["Location: next", "Link: <?page=2>; rel=next", "Set-Cookie: sid=1; Path=/; HttpOnly"]
         } _: { proxy in

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The names that a request calls the upstream by.
+/// The upstream's names in a request.
 @Suite struct SentHostStory {
     private func host(_ key: String, _ fields: String...) async throws -> RawMessage {
         let origin = try await OriginServer.start { _ in Raw.ok() }
@@ -13,13 +13,13 @@ import Testing
         return try #require(origin.requests.first)
     }
 
-    @Test func `Host is what the channel says`() async throws {
+    @Test func `Host is the value that the channel configures`() async throws {
         #expect(try await host("")["Host"]?.hasPrefix("127.0.0.1:") == true)
         #expect(try await host(", host: api.internal:8443")["Host"] == "api.internal:8443")
         #expect(try await host(", host: app")["Host"] == "localhost")
     }
 
-    @Test func `HTTP/1.0 without a Host gets the upstream's`() async throws {
+    @Test func `an HTTP/1.0 request without Host gets the upstream's authority`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "files: { upstream: 'http://127.0.0.1:\(origin.port)', host: app }"
@@ -29,7 +29,7 @@ import Testing
         #expect(try #require(origin.requests.first)["Host"] == "127.0.0.1:\(origin.port)")
     }
 
-    /// Each value may say `UP` for the upstream's authority.
+    /// Each value may contain `UP` for the upstream's authority.
     @Test(arguments: [
         ("", "http://localhost/files/b%20c?x", "http://UP/dav/b%20c?x"),
         ("", "/files/b", "/dav/b"), ("", "http://files.localhost/b", "http://UP/dav/b"),
@@ -61,7 +61,7 @@ import Testing
         ("x-ms-copy-source", "http://localhost/files/c/b?sv=1", "http://UP/dav/c/b?sv=1"),
         ("X-Oss-Copy-Source", "http://localhost/files/b", "http://UP/dav/b"),
     ])
-    func `the source of a copy is mapped where it is a URL`(
+    func `the source of a copy is mapped if it is a URL`(
         name: String,
         value: String,
         sent: String
@@ -93,7 +93,7 @@ import Testing
         ("X-Ms-Copy-Source: https://elsewhere.example/public/b", 403),
         ("X-Amz-Copy-Source-Range: bytes=0-9", 200),
     ])
-    func `access paths hold for the second path`(field: String, status: Int) async throws {
+    func `access paths also apply to the second path`(field: String, status: Int) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """

@@ -4,7 +4,7 @@ import Testing
 /// W3C Trace Context: `traceparent` in requests and records.
 @Suite struct TraceStory {
     @Test(arguments: [("pass", nil), ("start", "00"), ("sampled", "01")])
-    func `a channel may begin a trace where the app has none`(
+    func `a channel can begin a trace if the client has none`(
         rule: String,
         flag: String?
     ) async throws {
@@ -23,7 +23,7 @@ import Testing
         #expect(next.facts.traceID != line.facts.traceID)
     }
 
-    @Test func `an app's own trace continues`() async throws {
+    @Test func `the client's own trace continues`() async throws {
         let value = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         let (line, sent) = try await exchange(
             trace: "start",
@@ -40,7 +40,7 @@ import Testing
         #expect(sent["traceparent"]?.hasPrefix("00-\(id)-") == true)
     }
 
-    /// Sends a request, and returns its log line and the request that arrived upstream.
+    /// Sends a request; returns its log line and the request that arrived upstream.
     private func exchange(
         trace: String,
         _ fields: String...

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// When netproxy names itself in `Via`: many servers compress nothing for a proxy.
+/// netproxy's own entry in `Via`, which it usually omits because many servers do not compress for a proxy.
 @Suite struct ViaStory {
-    /// What the origin got, and what the app did.
+    /// Returns the values that the origin and the client received.
     private static func vias(
         _ headers: String,
         root: String = "",
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["", ", headers: { via: auto }", ", headers: { via: off }"])
-    func `a server elsewhere is spoken to as by an app`(headers: String) async throws {
+    func `a request to another machine has no Via by default`(headers: String) async throws {
         let seen = try await Self.vias(headers)
         #expect(seen.request.isEmpty)
         #expect(seen.response.isEmpty)
@@ -36,12 +36,12 @@ import Testing
         #expect(seen.response == seen.request)
     }
 
-    @Test func `the hops before this one stay`() async throws {
+    @Test func `the Via entries of earlier hops stay`() async throws {
         let seen = try await Self.vias("", "Via: 1.1 other")
         #expect(seen.request == ["1.1 other"])
     }
 
-    @Test func `a circle of two proxies ends as a loop`() async throws {
+    @Test func `a loop of two proxies is detected`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: 'http://127.0.0.1:9' }") { one in
             try await DaemonHarness.run(
                 channels: "orders: { upstream: 'http://127.0.0.1:\(one.port)/orders' }"
@@ -58,15 +58,14 @@ import Testing
     }
 
     @Test(arguments: [("0123456789abcde", 1), ("0123456789abcdu", 0), ("own-id", 0)])
-    func `a request that a netproxy has sent before gets a Via`(id: String, count: Int) async throws
-    {
+    func `a request that another netproxy sent gets a Via`(id: String, count: Int) async throws {
         #expect(try await Self.vias("", "X-Request-Id: \(id)").request.count == count)
         #expect(try await Self.vias(", headers: { via: off }", "X-Request-Id: \(id)").request == [])
     }
 
-    /// A reload may point a channel at the port that the proxy already listens on.
+    /// A reload can point a channel to the port on which the proxy already listens.
     @Test(arguments: ["127.0.0.1", "localhost"])
-    func `a channel that leads back here ends as a loop`(host: String) async throws {
+    func `a channel that points to this proxy is detected as a loop`(host: String) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -76,7 +75,7 @@ import Testing
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             #expect(answer.status == 508)
             #expect(answer["Proxy-Status"] == "netproxy; error=proxy_loop_detected")
-            // And a reload that points it elsewhere has it anonymous again.
+            // After a reload that points it elsewhere, the proxy is anonymous again.
             _ = await proxy.reload(
                 channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
             )

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Facts in the line of an exchange beyond its numbers.
+/// Facts in the log line of an exchange beyond its numbers.
 @Suite struct LoggedFactsStory {
     @Test func `configured response fields are logged, but never credentials`()
         async throws
@@ -141,7 +141,9 @@ import Testing
         }
     }
 
-    @Test func `the line of an exchange that connected has the time for it`() async throws {
+    @Test func `the line of an exchange with a new connection contains the connect time`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

@@ -48,7 +48,7 @@ import Testing
             #expect(text.contains("its path begins with /orders, which is removed"))
             #expect(text.contains("added Via, User-Agent, Accept-Language;"))
             #expect(text.contains("replaced X-App;"))
-            // It is forwarded unchanged.
+            // The field is forwarded unchanged.
             #expect(!text.contains("TE"))
             #expect(text.contains("removed X-Debug"))
             #expect(text.contains("bearer, from auth.bearer (literal:…)"))
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a request that went upstream as it came has no step of headers`() async throws {
+    @Test func `an unchanged request has no headers step`() async throws {
         try await run({ _ in Raw.ok() }, channel: "auth: off") { proxy in
             let own = "X-Request-Id: same-1"
             for (agent, isChanged) in [("User-Agent: app", false), ("X-App: 1", true)] {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that could not be reached is an attempt`() async throws {
+    @Test func `an unreachable upstream is listed as an attempt`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let (refusing, answering) = (RefusingPort.any(), origin.port)
         try await DaemonHarness.run(
@@ -106,12 +106,12 @@ import Testing
         }
     }
 
-    @Test func `a retry that the budget did not allow is explained`() async throws {
+    @Test func `a retry that the budget refused is explained`() async throws {
         try await run(
             { _ in Raw.response("503 Service Unavailable") },
             channel: "retry: { attempts: 1, budget: 1%, backoff: { base: 1ms, max: 1ms } }"
         ) { proxy in
-            // Ten a second are always allowed.
+            // Ten per second are always allowed.
             var text = ""
             for number in 1...100 where !text.contains("the channel's retry.budget is used up") {
                 _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: b\(number)"))
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel is explained as one`() async throws {
+    @Test func `a tunnel is explained as a tunnel`() async throws {
         let origin = try await OriginServer.start { wire in _ = try await wire.rest() }
         let authority = "127.0.0.1:\(origin.port)"
         try await DaemonHarness.run(
@@ -145,14 +145,14 @@ import Testing
         }
     }
 
-    @Test func `an app's id may contain any character`() async throws {
+    @Test func `a client's id may contain any character`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: a+b/c"))
             #expect(try await why("a+b%2Fc", proxy).status == 200)
         }
     }
 
-    @Test func `a failure says what to do`() async throws {
+    @Test func `the explanation of a failure contains the remedy`() async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
@@ -164,8 +164,8 @@ import Testing
         }
     }
 
-    // Takes a second or two: the memory of a loop must be filled.
-    @Test func `a failure is remembered longer than a success`() async throws {
+    // Takes a second or two, because the memory of a loop must be filled.
+    @Test func `a failure is kept longer than a success`() async throws {
         try await run(
             { $0.startLine.contains("/bad") ? Raw.response("500 Oh") : Raw.ok() },
             channel: "log: { query: off }"
@@ -186,7 +186,9 @@ import Testing
         }
     }
 
-    @Test func `of equal app ids the newest is found, by our ids each`() async throws {
+    @Test func `of equal client ids the newest exchange is found, and every own id is unique`()
+        async throws
+    {
         try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
             var ours: [String] = []
             for number in 1...2 {
@@ -202,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: ["a+b/c", #"a\"#, "a'b"])
-    func `the line can be parsed whatever id an app chooses`(id: String) async throws {
+    func `the log line can be parsed regardless of the client's id`(id: String) async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: \(id)"))
             let encoded = id.replacing("/", with: "%2F").replacing(#"\"#, with: "%5C")
@@ -211,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `no app can pass its exchange off as another`() async throws {
+    @Test func `a client cannot impersonate another exchange by its id`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/first", "X-Request-Id: theirs"))
             let ours = try #require(requestID(in: try await why("theirs", proxy).body))
@@ -225,7 +227,7 @@ import Testing
             .map(String.init)
     }
 
-    @Test func `text from an app is not mistaken for an id`() async throws {
+    @Test func `text from a client is not mistaken for an id`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
             _ = try await proxy.exchange(
                 Raw.get(#"/orders/42?a="request_id":"forged""#, "X-Request-Id: real")
@@ -234,7 +236,7 @@ import Testing
         }
     }
 
-    @Test func `without an id, the newest exchange that went wrong is explained`() async throws {
+    @Test func `without an id, the newest failed exchange is explained`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 let isForbidden = request.startLine.contains("/forbidden")
@@ -297,7 +299,7 @@ import Testing
             "X-Plain: 1", false
         ),
     ])
-    func `a 403 that may mean the token is explained, and no other`(
+    func `a 403 is explained as a token problem only if it can be one`(
         auth: String,
         field: String,
         isHinted: Bool
@@ -317,7 +319,8 @@ import Testing
         }
     }
 
-    @Test func `a refusal with another status than 401 is named by it`() async throws {
+    @Test func `a refusal with a status other than 401 is explained with its status`() async throws
+    {
         let keys = "access_key_id: K, secret_access_key: 'literal:\(secret)'"
         try await run(
             { _ in Raw.response("403 Forbidden", fields: ["X-Amzn-ErrorType: ExpiredToken"]) },

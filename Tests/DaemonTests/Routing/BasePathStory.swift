@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// How a path is moved below the upstream's base path.
+/// The translation of a path to one below the upstream's base path.
 @Suite struct BasePathStory {
     private func run(
         _ base: String,
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["/v1", "/v1/"])
-    func `the slash after the prefix becomes the slash after the base path`(
+    func `a slash after the prefix is kept after the base path`(
         base: String
     ) async throws {
         try await run(base) { proxy, origin in
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `without a base path there is always a slash`() async throws {
+    @Test func `without a base path the path always begins with a slash`() async throws {
         try await run("") { proxy, origin in
             for path in ["/orders", "/orders/", "/orders?a=1", "/orders/?a=1"] {
                 _ = try await proxy.exchange(get(path, "localhost"))
@@ -66,7 +66,7 @@ import Testing
                 )
                 #expect(try await app.message().status == status)
             }
-            // Another name belongs to the channel too: every request over its listener does.
+            // Another name also belongs to the channel, like every request on its listener.
             let app = try await RawClient.connect(
                 to: port,
                 sending: get("http://orders.localhost/42", "orders.localhost")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// What an upstream says of itself, as the app would say it.
+/// The translation of an upstream's references to itself into the client's names.
 @Suite struct DownstreamViewTests {
     private func names(_ keys: String) throws -> UpstreamNames {
         let text = "channels: { a: { \(keys) } }"
@@ -53,14 +53,14 @@ import Testing
             ("https://api.example.evil.example/v1", .elsewhere), ("http:/v1/x", .elsewhere),
         ] as [(String, DownstreamView.Lead)]
     )
-    func `a reference is translated where it is the upstream's own`(
+    func `a reference to the upstream itself is translated`(
         reference: String,
         lead: DownstreamView.Lead
     ) throws {
         #expect(try self.lead(reference) == lead)
     }
 
-    @Test func `by name, paths have no prefix`() throws {
+    @Test func `paths have no prefix on a channel's own host`() throws {
         let found = try ["https://api.example/v1/new", "/v1", "/v1/"].map {
             try lead($0, app: "/a/b", authority: "orders.localhost:8080")
         }
@@ -71,7 +71,7 @@ import Testing
         )
     }
 
-    @Test func `for a client of a proxy only the scheme changes`() throws {
+    @Test func `for a client that uses netproxy as a proxy, only the scheme changes`() throws {
         func lead(_ reference: String) throws -> DownstreamView.Lead {
             try self.lead(reference, app: "/v1/a/b", authority: "api.example")
         }
@@ -81,7 +81,7 @@ import Testing
         #expect(try lead("/login") == .elsewhere)
     }
 
-    @Test func `the name that the upstream gets in Host is its own`() throws {
+    @Test func `the configured Host is also a name of the upstream`() throws {
         func lead(_ reference: String, _ host: String) throws -> DownstreamView.Lead {
             try self.lead(
                 reference,
@@ -114,7 +114,7 @@ import Testing
         )
     }
 
-    @Test func `nothing after the prefix is the base path`() throws {
+    @Test func `an empty path after the prefix means the base path`() throws {
         let upstream = "upstream: 'https://api.example'"
         let found = try lead("/new", upstream: upstream, app: "/orders?x", asked: "/?x")
         #expect(found == .upstream("/orders/new"))

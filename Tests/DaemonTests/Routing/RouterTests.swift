@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// Routes whose stories would need well-known ports.
+/// Routes whose stories would require well-known ports.
 @Suite struct RouterTests {
     private func route(_ authority: String, _ upstreams: [String: String]) throws -> [String] {
         let bytes = Array("GET http://\(authority)/x HTTP/1.1\r\nHost: \(authority)\r\n\r\n".utf8)
@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: [
         ("api.test", "plain"), ("api.test:80", "plain"), ("api.test:8443", "other"),
     ])
-    func `an authority without a port names the server at the default port`(
+    func `an authority without a port matches the server on the default port`(
         authority: String,
         channel: String
     ) throws {
@@ -34,7 +34,7 @@ import Testing
         #expect(try route(authority, upstreams) == [channel, channel])
     }
 
-    @Test func `an authority without a port names the only server of the host`() throws {
+    @Test func `an authority without a port matches the only server of the host`() throws {
         #expect(try route("api.test", ["other": "https://api.test:8443"]) == ["other", "other"])
     }
 
@@ -42,7 +42,7 @@ import Testing
         "a", "orders.internal", String(repeating: "a.", count: 40) + "test",
         String(repeating: "a.", count: 60) + "test",
     ])
-    func `a host of any length finds its channel, and no other of that length does`(
+    func `a host of any length finds only its own channel`(
         host: String
     ) throws {
         let configuration = try ConfigurationLoader.load(
@@ -70,7 +70,7 @@ import Testing
         ("mail.googleapis.com", "mail"), ("x.mail.googleapis.com", "below"),
         ("googleapis.com", "root"), ("xgoogleapis.com", "root"), ("www.googleapis.com", "all"),
     ])
-    func `a pattern stands for the names below it, and a name counts more`(
+    func `a pattern matches the names below it, and an exact name takes precedence`(
         host: String,
         channel: String
     ) throws {
@@ -114,12 +114,12 @@ import Testing
         #expect(configuration.channels[route.channel].name == channel)
     }
 
-    /// The upstream target of `/v1/x` over a channel's own listener.
+    /// The upstream target of `/v1/x` on a channel's own listener.
     @Test(arguments: [
         ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),
         ("other.test", "/v1/v1/x"), ("elsewhere.test", "/v1/v1/x"),
     ])
-    func `on a channel's own listener its upstream's name keeps the path`(
+    func `the path stays unchanged if the authority is the upstream's name`(
         authority: String,
         target: String
     ) throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyPath
 
-/// The table of path prefixes, with so many of them that slots collide.
+/// The table of path prefixes, with enough prefixes that slots collide.
 @Suite struct RoutingTablesTests {
     private static let names = (0..<200).map { "/channel\($0)" }
 

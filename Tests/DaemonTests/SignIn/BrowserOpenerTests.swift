@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// With which program `login` opens a page, if with any.
+/// The program with which `login` opens a page.
 @Suite struct BrowserOpenerTests {
     private func command(_ environment: [String: String], programs: String...) -> [String]? {
         let environment = environment.merging(["PATH": "/usr/bin:/opt/bin"]) { own, _ in own }
@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(arguments: ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"])
-    func `a desktop's program opens it`(variable: String) {
+    func `a desktop's program opens the page`(variable: String) {
         #expect(
             command([variable: ":0"], programs: "/opt/bin/xdg-open")
                 == ["xdg-open", "https://l.example/?a=b"]
@@ -35,7 +35,7 @@ import Testing
             ("none", nil), ("", nil),
         ] as [(String, [String]?)]
     )
-    func `BROWSER goes first, and needs no desktop`(browser: String, expected: [String]?) {
+    func `BROWSER takes precedence and requires no desktop`(browser: String, expected: [String]?) {
         let found = command(
             ["BROWSER": browser],
             programs: "/usr/bin/firefox",

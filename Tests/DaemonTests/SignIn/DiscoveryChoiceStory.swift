@@ -9,9 +9,9 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// Which of the servers that a resource names is used, and what is refused before anything is sent to it.
+/// The choice among the servers that a resource names, and refusals before anything is sent to a server.
 extension DiscoveryStory {
-    @Test func `the next server is asked where the metadata of the first cannot be fetched`()
+    @Test func `the next server is used if the metadata of the first is unavailable`()
         async throws
     {
         let server = try await ProtectedServer.start()
@@ -22,7 +22,7 @@ extension DiscoveryStory {
             try await logIn(proxy, user)
             #expect(user.text.contains("The server \(base)/gone cannot be used: "))
             #expect(user.text.contains("is protected by \(base)/as."))
-            // It stays with the one that is trusted, also where the first has come back.
+            // The trusted server stays in use, even if the first one has returned.
             server.rules.withLock { $0.servers = ["\(base)/back", "\(base)/as"] }
             let seen = server.origin.requests.count
             try await logIn(proxy, user)
@@ -31,7 +31,7 @@ extension DiscoveryStory {
         }
     }
 
-    @Test func `where no server has metadata, all are listed with the reason`() async throws {
+    @Test func `if no server has metadata, all are listed with the reason`() async throws {
         let server = try await ProtectedServer.start()
         let base = server.base
         server.rules.withLock { $0.servers = ["\(base)/one", "\(base)/two"] }
@@ -46,7 +46,7 @@ extension DiscoveryStory {
         }
     }
 
-    @Test func `the slash of a root issuer is as the server has it`() async throws {
+    @Test func `a root issuer is stored as the server spells it`() async throws {
         let server = try await ProtectedServer.start()
         let base = server.base
         server.rules.withLock { ($0.issuer, $0.servers) = ("", ["\(base)/"]) }
@@ -88,12 +88,12 @@ extension DiscoveryStory {
         }
     }
 
-    @Test func `a store that cannot be used is found before anything is asked`() async throws {
+    @Test func `an unusable store is reported before any request`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             var configuration = try proxy.configuration()
             configuration.state += "/other"
-            // What stands under its name is no lock.
+            // A directory has the name of the lock.
             try FileManager.default.createDirectory(
                 atPath: "\(configuration.state)/tools.lock",
                 withIntermediateDirectories: true
@@ -115,7 +115,7 @@ extension DiscoveryStory {
         }
     }
 
-    @Test func `the server is named before a client is registered there`() async throws {
+    @Test func `the server is named before a client is registered with it`() async throws {
         let server = try await ProtectedServer.start()
         server.rules.withLock { $0.metadata = #","scopes_supported":["read"]"# }
         try await DaemonHarness.run(channels: server.channel()) { proxy in
@@ -128,12 +128,12 @@ extension DiscoveryStory {
             )
             defer { session.close() }
             try await session.discover()
-            // Its name and the place of the registration; then the client.
+            // First its name and the registration endpoint, then the client.
             #expect(before.withLock { $0.prefix(3) } == [0, 0, 1])
         }
     }
 
-    @Test func `scopes are separated by blanks, and nothing is dropped`() throws {
+    @Test func `scopes are separated by blanks, and an invalid scope is an error`() throws {
         #expect(try SignIn.scopes(in: " a  b\tc") == ["a", "b", "c"])
         for text in ["", " ", "a \"b", "sch\u{f6}n", "a\\b"] {
             #expect(throws: SignIn.Failure.self) { try SignIn.scopes(in: text) }

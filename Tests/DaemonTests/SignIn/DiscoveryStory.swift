@@ -10,15 +10,15 @@ import Testing
 @testable import NetproxyCommands
 @testable import NetproxyService
 
-/// Signing in to a resource of which only the URL is known.
+/// Sign-ins to a resource of which only the URL is known.
 @Suite struct DiscoveryStory {
-    /// A user with a browser that signs in by itself, and what was printed.
+    /// A user with a browser that signs in automatically, and the printed output.
     final class User: Sendable {
         private let printed = Mutex<[String]>([])
         private let queries = Mutex<[[String: String]]>([])
 
         var text: String { printed.withLock { $0.joined(separator: "\n") } }
-        /// The queries of the pages that were opened.
+        /// The queries of the opened pages.
         var pages: [[String: String]] { queries.withLock { $0 } }
 
         @Sendable func say(_ line: String) {
@@ -51,7 +51,7 @@ import Testing
         )
     }
 
-    /// What `netproxy login` does.
+    /// Performs `netproxy login`.
     func logIn(
         _ proxy: DaemonHarness,
         _ user: User,
@@ -79,7 +79,7 @@ import Testing
         return try #require(DaemonStatus(json: text)?.channels.first?.token)
     }
 
-    @Test func `a user signs in with nothing but the upstream's URL`() async throws {
+    @Test func `a user signs in with only the upstream's URL`() async throws {
         let server = try await ProtectedServer.start()
         let base = "http://127.0.0.1:\(server.origin.port)"
         try await DaemonHarness.run(channels: server.channel()) { proxy in
@@ -87,7 +87,7 @@ import Testing
             #expect(before.status == 503)
             #expect(before.body.contains("netproxy login tools"))
             #expect(try await status(proxy).advice == "netproxy login tools")
-            // Nothing was asked yet.
+            // No request has been sent yet.
             #expect(server.origin.requests.isEmpty)
 
             let user = User()
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `the next sign-in uses the same client with the same redirect`() async throws {
+    @Test func `the next sign-in uses the same client and redirect`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let user = User()
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a port that is taken means another client`() async throws {
+    @Test func `a busy redirect port requires another client`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let user = User()
@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(arguments: ["issuer", "resource"])
-    func `a server that changed is refused until the user signs out`(what: String) async throws {
+    func `a changed server is refused until the user signs out`(what: String) async throws {
         let server = try await ProtectedServer.start()
         let base = "http://127.0.0.1:\(server.origin.port)"
         try await DaemonHarness.run(channels: server.channel()) { proxy in
@@ -175,7 +175,7 @@ import Testing
             }
             let after = server.origin.requests.dropFirst(before)
             #expect(after.allSatisfy { !$0.startLine.contains("oauth-authorization-server") })
-            // The tokens of the one that is trusted stay in force.
+            // The tokens of the trusted server stay in use.
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
 
             #expect(try await ask("DELETE", "/channels/tools/token", proxy).status == 200)
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `a client that its server has forgotten is registered again by the next sign-in`()
+    @Test func `a client that its server has forgotten is registered again at the next sign-in`()
         async throws
     {
         let server = try await ProtectedServer.start()
@@ -205,7 +205,9 @@ import Testing
         }
     }
 
-    @Test func `a client that is unknown when its code comes is replaced at once`() async throws {
+    @Test func `a client that is unknown at the token request is replaced immediately`()
+        async throws
+    {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let user = User()
@@ -225,7 +227,8 @@ import Testing
         }
     }
 
-    @Test func `a scope that the API misses is asked for beside the others`() async throws {
+    @Test func `a scope that the API requires is requested in addition to the others`() async throws
+    {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let user = User()
@@ -241,17 +244,17 @@ import Testing
             server.rules.withLock { $0.missing = nil }
             try await logIn(proxy, user, adding: [wanted])
             #expect(user.pages.last?["scope"] == "read+write")
-            // The client was not registered for it.
+            // The client was not registered for this scope.
             #expect(user.pages.last?["client_id"] != "client-1")
             #expect(try await status(proxy).wantedScope == nil)
             #expect(try await proxy.exchange(Raw.get("/tools/write")).status == 200)
-            // The next sign-in does not lose it again.
+            // The next sign-in keeps the scope.
             try await logIn(proxy, user)
             #expect(user.pages.last?["scope"] == "read+write")
         }
     }
 
-    @Test func `the app learns nothing by which it could sign in itself`() async throws {
+    @Test func `the client learns nothing with which it could sign in itself`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             try await logIn(proxy, User())
@@ -273,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `a 401 is passed on without the place of the metadata`() async throws {
+    @Test func `a 401 is forwarded without the URL of the metadata`() async throws {
         let challenge = #"Bearer error="invalid_token", resource_metadata="https://e.example/m""#
         let server = try await OriginServer.start { _ in
             Raw.response("401 Unauthorized", fields: ["WWW-Authenticate: \(challenge)"])
@@ -289,17 +292,17 @@ import Testing
             let guarded = try await proxy.exchange(Raw.get("/guarded/x"))
             #expect(guarded.status == 401)
             #expect(guarded["WWW-Authenticate"] == #"Bearer error="invalid_token""#)
-            // Without a credential of netproxy's, the app signs in itself.
+            // If the channel has no credential, the client signs in itself.
             let bare = try await proxy.exchange(Raw.get("/bare/x"))
             #expect(bare["WWW-Authenticate"] == challenge)
         }
     }
 
-    @Test func `a restart keeps the server that was trusted`() async throws {
+    @Test func `a restart keeps the trusted server`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             try await logIn(proxy, User())
-            // Made again, as by a restart: from the store alone.
+            // Recreated from the store alone, as after a restart.
             await proxy.reload(channels: server.channel() + "\n  timeouts: { total: 1m }")
             let seen = server.origin.requests.count
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
@@ -308,7 +311,7 @@ import Testing
         }
     }
 
-    /// Signs in as on another machine: the daemon is told nothing.
+    /// Signs in as on another machine, without notifying the daemon.
     private func logInElsewhere(_ proxy: DaemonHarness) async throws {
         var session = try await session(proxy, User())
         defer { session.close() }
@@ -316,14 +319,14 @@ import Testing
         try await session.throughBrowser()
     }
 
-    @Test func `a sign-in of another process is taken over with the server that it found`()
+    @Test func `a sign-in of another process is adopted together with its server`()
         async throws
     {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             #expect(try await proxy.exchange(Raw.get("/tools")).status == 503)
             try await logInElsewhere(proxy)
-            // Has it look into the store at once; a watch, or a request a few seconds later, does so too.
+            // Reads the store immediately; a watch, or a request a few seconds later, would also do so.
             _ = try await ask("POST", "/channels/tools/token/refresh", proxy)
             #expect(
                 await eventually {
@@ -338,12 +341,12 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
     }
 
-    @Test func `a server that was found stays while the store cannot be read`() async throws {
+    @Test func `a discovered server stays in use while the store cannot be read`() async throws {
         let server = try await ProtectedServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             try await logIn(proxy, User())
             let file = "\(try proxy.configuration().state)/tools.json"
-            // Others may have written to it.
+            // Others could have modified the file.
             try setMode(0o666, of: file)
             await proxy.reload(channels: server.channel() + "\n  timeouts: { total: 1m }")
             #expect(try await status(proxy).issuer == "\(server.base)/as")
@@ -356,7 +359,7 @@ import Testing
         }
     }
 
-    @Test func `a token goes to no other upstream than the one it was issued for`() async throws {
+    @Test func `a token is sent only to the upstream for which it was issued`() async throws {
         let server = try await ProtectedServer.start()
         let other = try await OriginServer.start { _ in Raw.ok("other") }
         try await DaemonHarness.run(channels: server.channel()) { proxy in
@@ -375,7 +378,7 @@ import Testing
             #expect(token.otherResource == "\(server.base)/mcp")
             #expect(token.summary(of: "tools").contains(words))
             #expect(other.requests.isEmpty)
-            // That it is for another resource is no news.
+            // A token for another resource is not reported as a new sign-in.
             #expect(!proxy.reports.contains { $0.contains("another process has signed in") })
             await proxy.reload(channels: server.channel())
             #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")

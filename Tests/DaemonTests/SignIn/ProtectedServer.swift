@@ -2,10 +2,10 @@ import OAuth
 import Synchronization
 import TestSupport
 
-/// A protected resource and its authorization server in one: it registers clients and signs everybody
-/// in.
+/// A protected resource together with its authorization server, which registers clients and signs in every
+/// user.
 final class ProtectedServer: Sendable {
-    /// What a story changes while it runs.
+    /// The settings that a story changes while it runs.
     struct Rules: Sendable {
         /// The paths of the issuer and of the resource.
         var issuer = "/as"
@@ -17,7 +17,7 @@ final class ProtectedServer: Sendable {
         var issued = 0
         /// The authorization servers of the resource; its own if `nil`.
         var servers: [String]?
-        /// More of the metadata of the authorization server.
+        /// Additional metadata of the authorization server.
         var metadata = ""
     }
 
@@ -139,7 +139,7 @@ final class ProtectedServer: Sendable {
         """ + (more.isEmpty ? "" : "\n      \(more)")
     }
 
-    /// What was posted to a path.
+    /// Returns the bodies posted to a path.
     func bodies(_ path: String) -> [String] {
         origin.requests.filter { $0.startLine.hasPrefix("POST \(path) ") }.map(\.body)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// What a user is told whose sign-in brought no refresh token.
+/// The advice after a sign-in without a refresh token.
 @Suite struct RefreshTokenAdviceTests {
     private func advice(_ issuer: String) throws -> String {
         let text = """
@@ -37,7 +37,7 @@ import Testing
             "Reddit", "duration: permanent"
         ),
     ])
-    func `the parameter of a known provider is named`(
+    func `the advice names the parameter of a known provider`(
         server: String,
         provider: String,
         parameter: String
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["https://login.example.com", "https://notgithub.com", "https://netflix.com"])
-    func `for any other server the usual ways are named`(issuer: String) throws {
+    func `the advice for another server lists the usual ways`(issuer: String) throws {
         let advice = try advice("issuer: \(issuer)")
         #expect(advice.contains("offline_access"))
         #expect(advice.contains("auth.oauth.authorization_parameters"))

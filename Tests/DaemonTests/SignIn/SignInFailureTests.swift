@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// What a person is told to do when a sign-in failed.
+/// The advice after a failed sign-in.
 @Suite struct SignInFailureTests {
     @Test(
         arguments: [
@@ -23,7 +23,7 @@ import Testing
             (nil, "the tokens cannot be stored", "Return to the terminal"),
         ] as [(String?, String, String)]
     )
-    func `each error names the next step`(code: String?, words: String, advice: String) {
+    func `each error contains the next step`(code: String?, words: String, advice: String) {
         let failure = SignInFailure(
             words,
             code: code,

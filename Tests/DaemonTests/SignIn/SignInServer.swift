@@ -1,10 +1,10 @@
 import Synchronization
 import TestSupport
 
-/// An authorization server that signs everybody in, and an API that takes its tokens.
+/// An authorization server that signs in every user, and an API that accepts its tokens.
 final class SignInServer: Sendable {
     let origin: OriginServer
-    /// Open once somebody presented the code or token `held`, which is answered when the other opens.
+    /// Opens when the code or token `held` is presented; the response is sent when `released` opens.
     let asked: Gate
     let released: Gate
 
@@ -84,7 +84,7 @@ final class SignInServer: Sendable {
         """
     }
 
-    /// The forms that were posted to a path.
+    /// Returns the forms posted to a path.
     func forms(_ path: String) -> [String] {
         origin.requests.filter { $0.startLine.hasPrefix("POST \(path) ") }.map(\.body)
     }

@@ -10,9 +10,9 @@ import Testing
 
 @testable import NetproxyCommands
 
-/// Signing in to a channel and out of it, beside a running daemon.
+/// Sign-ins and sign-outs next to a running daemon.
 @Suite struct SignInStory {
-    /// What was printed for the person.
+    /// The output that was printed for the person.
     private final class Terminal: Sendable {
         private let printed = Mutex<[String]>([])
         let hasPage = Gate()
@@ -24,7 +24,7 @@ import Testing
 
         var lines: [String] { printed.withLock { $0 } }
 
-        /// The page to open, and its query.
+        /// Waits for the page to open, and returns its query.
         func page() async throws -> [String: String] {
             try await hasPage.wait()
             let line = try #require(lines.first { $0.contains("http") && $0.contains("?") })
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Opens a URL of the redirect, as a browser does.
+    /// Opens a redirect URL, like a browser.
     private func browse(
         _ redirect: String,
         _ query: String,
@@ -86,7 +86,7 @@ import Testing
             #expect(redirect.hasPrefix("http://127.0.0.1:"))
             #expect(page["code_challenge_method"] == "S256")
             let state = try #require(page["state"])
-            // What others send does not end the sign-in, whatever it is.
+            // Other requests to the redirect do not end the sign-in.
             #expect(try await browse(redirect, "code=evil&state=guess").status == 400)
             #expect(
                 try await browse(redirect, "code=c&state=\(state)", host: "rebound.example").status
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: ["http://localhost", "http://localhost/a/b", "http://127.0.0.1/"])
-    func `a browser comes back to what is registered`(registered: String) async throws {
+    func `a browser returns to the registered redirect`(registered: String) async throws {
         try await comeBack(to: registered, at: "127.0.0.1")
     }
 
@@ -140,7 +140,7 @@ import Testing
         .enabled(if: hasIPv6, "the machine has no ::1"),
         arguments: ["http://localhost/a/b", "http://[::1]/back"]
     )
-    func `a browser comes back over IPv6`(registered: String) async throws {
+    func `a browser returns over IPv6`(registered: String) async throws {
         try await comeBack(to: registered, at: "::1")
     }
 
@@ -171,7 +171,9 @@ import Testing
     }
 
     @Test(.enabled(if: hasIPv6, "the machine has no ::1"))
-    func `no other process may listen on the other address of localhost`() async throws {
+    func `a sign-in fails if another process listens on the other address of localhost`()
+        async throws
+    {
         let taken = try ListeningSocket(try #require(SocketAddress(ip: "::1", port: 0)))
         let port = try #require(taken.address.port)
         let server = try await SignInServer.start()
@@ -203,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `no renewal runs while a sign-out revokes, since its tokens would not be revoked`()
+    @Test func `a renewal waits while a sign-out revokes, since its tokens would stay valid`()
         async throws
     {
         let server = try await SignInServer.start()
@@ -226,7 +228,7 @@ import Testing
         }
     }
 
-    @Test func `a client that signs revokes at the time of the server that the metadata told`()
+    @Test func `a signing client revokes with the time of the metadata server`()
         async throws
     {
         let server = try await OriginServer.start { request in
@@ -270,7 +272,7 @@ import Testing
         var record = TokenRecord(authority: signIn.client.configuration.authority)
         (record.revision, record.refreshToken) = (1, Secret("r"))
         let clock = SystemClock()
-        // Makes the directory.
+        // Creates the directory.
         try await signIn.client.store.lock(until: clock.now + Wire.patience, clock: clock).release()
         try await signIn.client.store.save(record, replacing: 0)
         #expect(try await signIn.revoke().lines == ["The server has revoked the refresh token."])
@@ -283,18 +285,18 @@ import Testing
         )
         let text = String(decoding: claims, as: UTF8.self)
         let issued = try #require(text.firstMatch(of: /"iat":(\d+)/))
-        // Within a minute of what the server said.
+        // Within a minute of the server's time.
         #expect((2_620_540_800..<2_620_540_860).contains(try #require(Int(issued.1))))
     }
 
-    @Test func `a configured endpoint goes before that of the metadata`() async throws {
+    @Test func `a configured endpoint takes precedence over that of the metadata`() async throws {
         let server = try await SignInServer.start()
         let issuer = "http://127.0.0.1:\(server.origin.port)"
         let configured = "\n      revocation_url: \(issuer)/withdraw"
         try await DaemonHarness.run(channels: server.channel() + configured) { proxy in
             let signIn = try await signIn(proxy, Terminal())
             defer { signIn.close() }
-            // Whom a signed assertion of the client is for.
+            // The audience of the client's signed assertion.
             #expect(signIn.client.configuration.issuer == issuer)
             var record = TokenRecord(authority: signIn.client.configuration.authority)
             (record.revision, record.refreshToken) = (1, Secret("r"))
@@ -307,7 +309,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `missing metadata matters where an endpoint is not configured`(
+    func `missing metadata is an error only if an endpoint is not configured`(
         isConfigured: Bool
     ) async throws {
         let server = try await SignInServer.start()
@@ -328,7 +330,7 @@ import Testing
         }
     }
 
-    @Test func `a code that the server refuses is told to browser and terminal`() async throws {
+    @Test func `a refused code is reported in the browser and the terminal`() async throws {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
@@ -345,12 +347,12 @@ import Testing
             #expect(answer.body.contains("run netproxy login mail again, and sign in without"))
             let failure = await #expect(throws: SignIn.Failure.self) { try await signedIn.value }
             #expect(failure?.description.contains("run netproxy login mail again") == true)
-            // A code is presented once.
+            // A code is presented only once.
             #expect(server.forms("/token").count == 1)
         }
     }
 
-    @Test func `the page names channel and server, and says more than colours do`() async throws {
+    @Test func `the page names channel and server, and does not rely on colors`() async throws {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
@@ -377,7 +379,7 @@ import Testing
         }
     }
 
-    @Test func `an answer with a wrong or no state is told in the terminal, once each`()
+    @Test func `a redirect with a wrong or missing state is reported once in the terminal`()
         async throws
     {
         let server = try await SignInServer.start()
@@ -403,7 +405,7 @@ import Testing
         }
     }
 
-    @Test func `a page that is closed or reloaded loses no sign-in`() async throws {
+    @Test func `closing or reloading the page does not lose the sign-in`() async throws {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
@@ -433,7 +435,7 @@ import Testing
             let signIn = try await signIn(proxy, terminal)
             defer { signIn.close() }
             #expect(signIn.prefersDevice)
-            // Waits one poll interval of a real server, which is a second at least.
+            // Waits for one poll interval of a real server, which is at least a second.
             try await signIn.onAnotherDevice()
             #expect(terminal.lines.contains("  ABCD"))
             #expect(terminal.lines.contains("The code is good for 1 min 30 s."))
@@ -447,7 +449,7 @@ import Testing
             let terminal = Terminal()
             var configuration = try proxy.configuration()
             configuration.state += "/other"
-            // What stands under its name is no lock.
+            // A directory has the name of the lock.
             try FileManager.default.createDirectory(
                 atPath: "\(configuration.state)/mail.lock",
                 withIntermediateDirectories: true
@@ -470,7 +472,7 @@ import Testing
         }
     }
 
-    @Test func `client_credentials needs no sign-in`() async throws {
+    @Test func `client_credentials requires no sign-in`() async throws {
         let server = try await SignInServer.start()
         let channel = server.channel("client_credentials")
         try await DaemonHarness.run(channels: channel) { proxy in
@@ -480,7 +482,9 @@ import Testing
         }
     }
 
-    @Test func `before a sign-in the app is told what a person must do`() async throws {
+    @Test func `before a sign-in the error tells the client that a person must sign in`()
+        async throws
+    {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let answer = try await proxy.exchange(Raw.get("/mail/inbox"))

@@ -1,8 +1,8 @@
-"""A token endpoint that takes assertions, and an API that says for whom they were.
+"""A token endpoint that accepts assertions, and an API that returns their subjects.
 
     assertions.py PORT PUBLIC-KEY ALGORITHM
 
-Assertions are verified with joserfc; one with a jti that was seen before is refused.
+joserfc verifies the assertions; an assertion with a known jti is refused.
 """
 
 import http.server
@@ -23,7 +23,7 @@ seen = set()
 
 
 def judge(text):
-    """The claims of an assertion; raises for one that is not in order."""
+    """Returns the claims of an assertion; raises if it is invalid."""
     claims = jwt.decode(text, key, algorithms=[algorithm]).claims
     now = time.time()
     if claims["aud"] != issuer or claims["jti"] in seen:

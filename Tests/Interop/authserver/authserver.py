@@ -1,7 +1,7 @@
 """An OAuth 2.0 authorization server and the API it protects, on django-oauth-toolkit.
 
-One module: settings, routes, views and the WSGI application. gunicorn serves it; the
-environment says where the database and the two logs are:
+One module contains settings, routes, views and the WSGI application, which gunicorn serves. The environment
+contains the locations of the database and the two logs:
 
   AUTH_DATABASE   sqlite file
   AUTH_TOKEN_LOG  JSON lines, one per token or revocation request
@@ -42,17 +42,17 @@ settings.configure(
             },
         }
     },
-    # The throw-away user's password need not cost half a second of hashing.
+    # Hashing the password of the temporary user need not take half a second.
     PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     DATA_UPLOAD_MAX_MEMORY_SIZE=None,
     OAUTH2_PROVIDER={
         "SCOPES": {"read": "read", "write": "write"},
         "ACCESS_TOKEN_EXPIRE_SECONDS": int(os.environ.get("AUTH_EXPIRES_IN", "3600")),
         "ROTATE_REFRESH_TOKEN": True,
-        # A rotated refresh token that comes back revokes its whole family.
+        # A used refresh token that is presented again revokes its whole family.
         "REFRESH_TOKEN_REUSE_PROTECTION": True,
         "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
-        # Of those who use authorization codes, that is everybody.
+        # This applies to every client with authorization codes.
         "PKCE_REQUIRED": True,
         "OIDC_ISS_ENDPOINT": os.environ["AUTH_ISSUER"],
         "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
@@ -82,7 +82,7 @@ def _append(variable, record):
 
 
 def log_token_requests(get_response):
-    """Middleware: what was asked of the token and revocation endpoints, and what came back."""
+    """Middleware that logs the requests to the token and revocation endpoints, and their responses."""
 
     def middleware(request):
         if not request.path.startswith("/o/"):
@@ -121,7 +121,7 @@ def log_token_requests(get_response):
 
 
 def somebody_is_signed_in(get_response):
-    """Middleware: who opens the authorization page is alice, as if she had typed her password."""
+    """Middleware that signs in every visitor of the authorization page as alice."""
 
     def middleware(request):
         if request.path == "/o/authorize/":
@@ -132,10 +132,10 @@ def somebody_is_signed_in(get_response):
 
 
 def protected(view):
-    """Runs the view only for a live access token; otherwise the answer of RFC 6750, section 3."""
+    """Runs the view only for a valid access token; otherwise responds as in RFC 6750, section 3."""
 
     def wrapper(request, *args, **kwargs):
-        # The whole body is read first: the answer must not race the upload.
+        # Read the whole body first, so that the response does not race the upload.
         digest, length = hashlib.sha256(), 0
         while block := request.read(1 << 16):
             digest.update(block)
@@ -173,7 +173,7 @@ def protected(view):
 
 @protected
 def echo(request, rest=""):
-    """Says what arrived."""
+    """Returns the received request."""
     return JsonResponse(
         {
             "method": request.method,
@@ -191,14 +191,14 @@ def echo(request, rest=""):
 
 @protected
 def slow(request):
-    """Answers after `seconds`."""
+    """Responds after `seconds`."""
     time.sleep(min(float(request.GET.get("seconds", "1")), 20))
     return JsonResponse({"slept": True})
 
 
 @protected
 def drip(request):
-    """One line each `gap` seconds, `lines` of them."""
+    """Sends `lines` lines, one every `gap` seconds."""
     lines, gap = int(request.GET.get("lines", "5")), float(request.GET.get("gap", "0.2"))
 
     def produce():
@@ -213,7 +213,7 @@ def drip(request):
 
 
 def always_401(request):
-    """Refuses every token, also a fresh one."""
+    """Refuses every token, even a new one."""
     while request.read(1 << 16):
         pass
     response = HttpResponse(b"no token is good enough here\n", status=401,
@@ -244,7 +244,7 @@ def control_clients(request):
             "authorization_code": Application.GRANT_AUTHORIZATION_CODE,
             "device_code": Application.GRANT_DEVICE_CODE,
         }[grant],
-        # RFC 8252, section 7.3: any port of the loopback address.
+        # RFC 8252, section 7.3: any port of the loopback address is allowed.
         redirect_uris="http://127.0.0.1/callback" if grant == "authorization_code" else "",
         skip_authorization=True,
         hash_client_secret=False,
@@ -259,8 +259,8 @@ control_clients.csrf_exempt = True
 
 
 def control_tokens(request):
-    """GET client: its live access tokens. DELETE: ends them, and leaves the refresh token alive,
-    which the revocation endpoint does not."""
+    """GET client: returns its valid access tokens. DELETE: revokes them but keeps the refresh token,
+    unlike the revocation endpoint."""
     tokens = AccessToken.objects.filter(
         application__name=request.GET["client"], expires__gt=timezone.now())
     if request.method == "DELETE":
@@ -272,7 +272,7 @@ def control_tokens(request):
 control_tokens.csrf_exempt = True
 
 def control_devices(request):
-    """POST user_code, status: alice decides on a device's sign-in."""
+    """POST user_code, status: alice approves or denies a device's sign-in."""
     grant = DeviceGrant.objects.get(user_code=request.POST["user_code"])
     grant.user = get_user_model().objects.get(username="alice")
     grant.status = request.POST["status"]

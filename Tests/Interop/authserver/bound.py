@@ -1,10 +1,10 @@
-"""A token endpoint and an API that take nothing without a proof of possession (DPoP, RFC 9449).
+"""A token endpoint and an API that require a proof of possession (DPoP, RFC 9449).
 
     bound.py PORT ALGORITHM
 
-Proofs are verified with joserfc, by the key that stands in them: type, algorithm, method, URL, age,
-a jti that was not seen before, the token's hash, and a nonce, which every answer replaces by
-another. Every third request to the API finds its nonce out of date.
+joserfc verifies the proofs with the key that they contain: type, algorithm, method, URL, age, a new jti, the
+token's hash, and a nonce, which every response replaces. For every third request to the API, the nonce has
+expired.
 """
 
 import base64
@@ -28,7 +28,7 @@ nonces = {"/token": "token-0", "api": "api-0"}
 tokens = {}
 counts = {"tokens": 0, "requests": 0, "wanted": 0}
 numbers = itertools.count(1)
-# The key stands in the header, which joserfc holds to 512 bytes: an RSA key is longer.
+# The header contains the key, and joserfc limits the header to 512 bytes: an RSA key is longer.
 registry = jws.JWSRegistry(algorithms=[algorithm])
 registry.max_header_length = 2048
 
@@ -48,7 +48,7 @@ class Refusal(Exception):
 
 
 def judge(text, method, path, server, token=None):
-    """The thumbprint of the key that a proof was made with; raises for one that is not in order."""
+    """Returns the thumbprint of the proof's key; raises if the proof is invalid."""
     header = decoded(text.split(".")[0])
     if header.get("typ") != "dpop+jwt" or header.get("alg") != algorithm or "d" in header["jwk"]:
         raise Refusal("invalid_dpop_proof")
@@ -119,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 counts["requests"] += 1
                 answer = {"token": token, "bytes": len(body)}
                 self.answer(200, answer, "api")
-                # Out of date behind the answer's back.
+                # The nonce expires after the response.
                 if counts["requests"] % 3 == 0:
                     nonces["api"] = f"api-{next(numbers)}"
             except Refusal as refusal:

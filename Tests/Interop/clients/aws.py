@@ -1,11 +1,11 @@
-"""Requests to AWS, with dummy keys or none, and an origin that verifies signatures with botocore.
+"""Requests to AWS with dummy keys or none, and an origin that verifies signatures with botocore.
 
     aws.py random SEED COUNT PORT TLS_PORT CERTIFICATE KEY NAME=URL...
     aws.py setup MOTO_URL
     aws.py s3 | dynamodb | identity | list URL
 
-`random` serves the origin, sends random requests through netproxy to it and compares each signature
-that arrives, byte for byte, with the one that botocore makes of the same request.
+`random` starts the origin, sends random requests to it through netproxy, and compares each received
+signature, byte for byte, with the one that botocore computes for the same request.
 """
 
 import base64
@@ -31,7 +31,7 @@ SIGNATURE = ("x-amz-signature", "x-amz-credential", "x-amz-date", "x-amz-algorit
 # The origin.
 
 def problem(method, target, fields, body, is_tls):
-    """What is wrong with a request that arrived; None if botocore signs it in the same way."""
+    """Returns the fault of a received request; None if botocore computes the same signature."""
     from botocore.auth import S3SigV4Auth, SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
@@ -111,7 +111,7 @@ class Origin(http.server.BaseHTTPRequestHandler):
         elif length := int(self.headers.get("Content-Length") or 0):
             body = self.rfile.read(length)
         is_tls = isinstance(self.connection, ssl.SSLSocket)
-        # `path` has one slash where several begin it.
+        # `path` has one slash where the request line has several at the beginning.
         target = self.requestline.split(" ")[1]
         wrong = problem(self.command, target, self.headers.items(), body, is_tls)
         self.send_response(500 if wrong else 200)
@@ -142,7 +142,7 @@ ODD = "!$'()*+,:@;="
 
 
 def text(dice, odd, most=12):
-    """A part of a path or a query, encoded in whatever way an app may have chosen."""
+    """Returns a part of a path or a query, in any encoding that a client could choose."""
     parts = []
     for _ in range(dice.randrange(most)):
         kind = dice.random()
@@ -214,7 +214,7 @@ def random_fields(dice, body):
 
 
 def meaning(target):
-    """Path and parameters, decoded as a server does."""
+    """Returns path and parameters as a server decodes them."""
     path, _, query = target.partition("?")
     pieces = [piece.partition("=") for piece in query.split("&") if piece]
     return (urllib.parse.unquote_to_bytes(path),
@@ -271,7 +271,7 @@ def with_random(seed, count, port, tls_port, certificate, key, *bases):
     for run in runs:
         run.join()
     assert not failures, "\n".join(failures[:5])
-    # Names that no encoding may change, from boto3, whose own signature is of another host.
+    # Names that no encoding may change, from boto3, whose own signature is for another host.
     s3 = client("s3", bases[0], s3={"addressing_style": "path"})
     for name in ("50%+1 (é)~!.txt", "a//b/../c", "a+b", "a%2Fb", "ünï/çödé", "'\"<>\\^`{|}", "a=b&c;d?e#f"):
         s3.put_object(Bucket="bucket", Key=name, Body=b"content", Metadata={"two": "a   b"})
@@ -297,7 +297,7 @@ TRUST = json.dumps({"Version": "2012-10-17", "Statement": [
 
 
 def with_setup(url):
-    """A user with a key and a role; from then on every request needs a signature."""
+    """Creates a user with a key and a role; from then on every request requires a signature."""
     import urllib.request
 
     iam = client("iam", url)
@@ -319,14 +319,14 @@ def with_s3(url):
 
     s3 = client("s3", url, s3={"addressing_style": "path"})
     s3.create_bucket(Bucket="bucket")
-    # Names that moto can verify; it decodes others before it looks at their signature.
+    # Names that moto can verify; it decodes others before it checks their signature.
     contents = {"plain": b"hello", "a folder/with blanks.txt": b"blank", "a~b_c-d.e": b"odd",
                 "empty": b""}
     for name, content in contents.items():
         s3.put_object(Bucket="bucket", Key=name, Body=content, Metadata={"two": "a   b"})
         assert s3.get_object(Bucket="bucket", Key=name)["Body"].read() == content, name
         assert s3.head_object(Bucket="bucket", Key=name)["ContentLength"] == len(content), name
-    # In chunks with a checksum in a trailer, as SDKs send it over TLS.
+    # In chunks with a checksum in a trailer, like SDKs over TLS.
     base = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(base.netloc, timeout=15)
     checksum = base64.b64encode(zlib.crc32(b"hello chunks").to_bytes(4, "big")).decode()
@@ -340,7 +340,7 @@ def with_s3(url):
     assert connection.getresponse().status == 200
     contents["chunks"] = b"hello chunks"
     assert s3.get_object(Bucket="bucket", Key="chunks")["Body"].read() == contents["chunks"]
-    # Chunks that the app signs cannot be signed again.
+    # Chunks signed by the client cannot be signed again.
     connection.close()
     connection.request("PUT", base.path + "/bucket/signed", body=b"0;chunk-signature=0\r\n\r\n",
                        headers={"X-Amz-Content-Sha256": "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"})

@@ -2,8 +2,8 @@
 
     python_clients.py LIBRARY base|forward URL PROXY
 
-`base`: URL points at netproxy. `forward`: URL is the API's, PROXY is netproxy as http proxy.
-Prints `ok` when every answer was what it should be.
+`base`: URL points to netproxy. `forward`: URL is the API's, and PROXY is netproxy as an HTTP proxy. Prints
+`ok` if every response is correct.
 """
 
 import asyncio

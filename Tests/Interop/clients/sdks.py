@@ -1,11 +1,10 @@
-"""What an application does with the library of one API, and what it must get for it.
+"""Typical uses of the client libraries of particular APIs, with checks of the results.
 
     sdks.py LIBRARY
 
-Where the API is and what to show it comes from the environment: from the variables that the
-library itself reads, or from those that `netproxy exec` sets. Prints `ok` at the end. While an
-answer streams, every application asks for something else: the API ends its stream only then, so
-what a proxy holds back would never end.
+The environment contains the address of the API and its credential, in the variables that the library itself
+reads or in those that `netproxy exec` sets. Prints `ok` at the end. While a response streams, every client
+sends another request: the API ends its stream only then, so a proxy that buffers would wait forever.
 """
 
 import asyncio
@@ -67,7 +66,7 @@ def with_google_genai():
     from google import genai
 
     client = genai.Client(http_options={"timeout": 15000})
-    # Without `base_url` here, the upload goes where the API says: past every proxy.
+    # Without `base_url` here, the upload would go to the API's own address, without a proxy.
     here = {"base_url": os.environ["GOOGLE_GEMINI_BASE_URL"], "timeout": 15000}
     answer = client.models.generate_content(model="gemini-test", contents="Hi")
     assert answer.text == "hello world", answer
@@ -86,7 +85,7 @@ def with_stripe():
     import stripe
 
     url, key = where("STRIPE")
-    # Files have a host of their own, and so a channel of their own.
+    # Files have their own host, and therefore their own channel.
     files = os.environ.get("NETPROXY_STRIPE_FILES_URL")
     client = stripe.StripeClient(key, max_network_retries=0, base_addresses={
         "api": url, **({"files": files} if files else {})})

@@ -4,8 +4,7 @@
     websocket_peer.py serve PORT [CERTIFICATE KEY]
     websocket_peer.py check URL [PROXY]
 
-`check` prints, as JSON, everything it saw: what must not differ between a connection with a proxy
-and one without.
+`check` prints its observations as JSON; they must be equal for connections with and without a proxy.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ CLOSES = ((1000, ""), (1001, "going away"), (4000, "our own"), (3999, "x" * 120)
 
 
 def answer(socket):
-    """Sends every message back; some words mean more."""
+    """Sends every message back; some words have a special meaning."""
     for message in socket:
         if message == "close 4321":
             socket.close(4321, "as you wish")
@@ -73,7 +72,7 @@ def run_checks(url, proxy):
             seen[name] = [headers.get("Sec-WebSocket-Extensions"), socket.subprotocol,
                           headers.get_all("Connection"), headers.get_all("Upgrade")]
             for length in LENGTHS:
-                # Half of it compresses, half does not.
+                # Half of it is compressible.
                 block = hashlib.sha512(str(length).encode()).digest() + b"\0" * 64
                 data = (block * (length // 128 + 1))[:length]
                 socket.send(data)

@@ -1,9 +1,9 @@
-"""An app of the greeter, over a plain connection with prior knowledge of HTTP/2.
+"""A client of the greeter, over a plain connection with prior knowledge of HTTP/2.
 
     client.py PORT AUTHORITY CALL [NUMBER]
 
-CALL is one of the functions of `Calls`. Prints one JSON object: the status code's name, the
-details, the messages, the trailing metadata and how long it took.
+CALL is one of the functions of `Calls`. Prints one JSON object: the status code's name, the details, the
+messages, the trailing metadata and the duration.
 """
 
 import json
@@ -22,7 +22,7 @@ def encode(message):
 
 
 class Calls:
-    """What can be asked for; each returns the messages that came."""
+    """The available calls; each returns the received messages."""
 
     def __init__(self, channel, number):
         self.number = number
@@ -46,12 +46,12 @@ class Calls:
         return self.say_hello()
 
     def large(self):
-        """A message of so many bytes, and back."""
+        """Sends and receives a message of the given size."""
         answer = self.say_hello(payload="x" * self.number)[0]
         return [answer["text"], len(answer["echo"])]
 
     def many(self):
-        """So many calls, 50 at once, on one connection."""
+        """Makes the given number of calls, 50 at a time, on one connection."""
         with futures.ThreadPoolExecutor(50) as pool:
             names = [str(each) for each in range(self.number)]
             answers = list(pool.map(lambda name: self.say_hello(name)[0]["text"], names))
@@ -61,7 +61,7 @@ class Calls:
         return self.say_hello("nobody")
 
     def sleeper(self):
-        """A call that takes longer than it has."""
+        """Makes a call that exceeds its deadline."""
         return self.say_hello("sleeper", timeout=3)
 
     def server_stream(self):
@@ -83,7 +83,7 @@ class Calls:
         return [self.methods["GreetAll"](requests, timeout=PATIENCE)]
 
     def converse(self):
-        """No request sets out before the answer to the one in front of it is here."""
+        """Sends each request only after the response to the previous one."""
         outgoing, messages = queue.Queue(), []
         outgoing.put({"number": 0})
         answers = self.methods["Converse"](iter(outgoing.get, None), timeout=PATIENCE)
@@ -94,7 +94,7 @@ class Calls:
         return messages
 
     def cancel(self):
-        """Goes away in the middle of a stream, and keeps the connection."""
+        """Cancels in the middle of a stream, and keeps the connection."""
         call = self.methods["SayHellos"]({"count": 1000, "gap": 0.1}, timeout=PATIENCE)
         messages = [next(call), next(call)]
         call.cancel()
@@ -106,7 +106,7 @@ def main():
     port, authority, name = sys.argv[1:4]
     number = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     options = [("grpc.default_authority", authority), ("grpc.enable_http_proxy", 0),
-               # What netproxy does is looked at, not what the library makes good again.
+               # The test concerns netproxy, so the library must not retry.
                ("grpc.enable_retries", 0)]
     started = time.monotonic()
     result = {"code": "OK", "details": "", "messages": []}

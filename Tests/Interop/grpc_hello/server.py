@@ -1,10 +1,10 @@
-"""A greeter that speaks gRPC over TLS, without generated code: messages are JSON objects.
+"""A greeter that provides gRPC over TLS, without generated code: messages are JSON objects.
 
     server.py PORT CERTIFICATE KEY API LOG
 
-Every call needs a live bearer token: API, a URL of the authorization server, is asked with it. LOG
-gets one JSON line for each call when it has ended: its method, metadata, the time that it had,
-what it received and how it ended.
+Every call requires a valid bearer token, which is checked with a request to API, a URL of the authorization
+server. For each call, LOG gets one JSON line when the call has ended: its method, metadata, deadline,
+received messages and outcome.
 """
 
 import json
@@ -41,14 +41,14 @@ class Greeter:
             for name, (make, act) in kinds.items()})
 
     def recorded(self, name, act, make):
-        """The behaviour with its token checked first and its record written last."""
+        """Wraps a method: its token is checked first, and its record is written last."""
         streams = make in (grpc.unary_stream_rpc_method_handler,
                            grpc.stream_stream_rpc_method_handler)
 
         def begin(context):
             record = {"method": name, "metadata": dict_of(context.invocation_metadata()),
                       "remaining": context.time_remaining(), "received": [], "is_over": False}
-            # The end of the call, however it comes about.
+            # Called at the end of the call, regardless of its outcome.
             context.add_callback(lambda: self.write(record, context))
             self.authorize(context)
             return record

@@ -1,9 +1,9 @@
-"""An app that uses an MCP server, by fastmcp's client: without a token, through netproxy.
+"""A client that uses an MCP server with fastmcp: without a token, through netproxy.
 
     client.py URL [--oauth]
 
-Lists the tools and calls both; prints one JSON object. With --oauth the client would sign in by itself
-if it were told where.
+Lists the tools and calls both; prints one JSON object. With --oauth the client would sign in itself if a
+response named the server.
 """
 
 import asyncio

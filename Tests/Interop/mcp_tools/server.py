@@ -1,9 +1,9 @@
-"""An MCP server with OAuth by fastmcp: it registers clients, signs everybody in and has two tools.
+"""An MCP server with OAuth by fastmcp: it registers clients, signs in every user and has two tools.
 
     server.py PORT LOG [ISSUER]
 
-LOG gets one JSON object a line: each request to the authorization server, with its content and its answer. ISSUER
-is named in the metadata in place of the server's own. `/control/ACTION` makes things go wrong.
+LOG gets one JSON object per line: each request to the authorization server, with its content and its
+response. ISSUER replaces the server's own issuer in the metadata. `/control/ACTION` causes faults.
 """
 
 import json
@@ -36,19 +36,19 @@ def add(a: int, b: int) -> int:
 
 @mcp.tool
 def greet(name: str) -> str:
-    """Greets somebody."""
+    """Greets a person."""
     return f"hello {name}"
 
 
 def control(action):
     if action == "expire":
-        # The access tokens end, the refresh tokens do not.
+        # The access tokens end, but the refresh tokens do not.
         auth.access_tokens.clear()
     elif action == "revoke":
         auth.access_tokens.clear()
         auth.refresh_tokens.clear()
     elif action == "demand":
-        # From now on, a token needs another scope.
+        # From now on, a token requires another scope.
         auth.required_scopes.append("write")
     elif action == "forget":
         auth.access_tokens.clear()
@@ -66,7 +66,7 @@ def is_last(message):
 
 
 class Recorder:
-    """Writes down what clients send to the authorization server, and its answers."""
+    """Records the requests of clients to the authorization server, and its responses."""
 
     paths = {"/register", "/token", "/authorize", "/revoke"}
 
@@ -89,7 +89,7 @@ class Recorder:
             if message["type"] == "http.response.start":
                 status.append(message["status"])
             answer.append(message.get("body", b""))
-            # Whoever has the answer finds the record.
+            # The record exists before the client has the response.
             if is_recorded and is_last(message):
                 record()
             await send(message)

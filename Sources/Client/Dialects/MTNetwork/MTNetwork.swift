@@ -1,7 +1,8 @@
 public import FoundationEssentials
 @_exported public import NetworkClient
 
-// The names of MTNetwork for what the library calls otherwise: a target as in Moya, six tasks, a provider.
+// The names of MTNetwork for types that the library names differently: a target as in Moya, six tasks, a
+// provider.
 
 /// The error of a call.
 public typealias MTError = NetworkError
@@ -11,15 +12,15 @@ public typealias HTTPHeader = NetworkClient.HTTPField
 public typealias MultipartFormData = MultipartForm.Part
 
 extension HTTPHeader {
-    /// `Authorization` with a value as it is; one that no field may hold is an error of the request.
+    /// Returns an `Authorization` field with an unchanged value; an invalid value makes the request fail.
     public static func authorization(_ value: String) -> HTTPHeader {
         Array(HTTPHeaders(["Authorization": value]))[0]
     }
 }
 
-/// What a request carries.
+/// The content and parameters of a request.
 public enum HTTPTask {
-    /// Nothing.
+    /// No content.
     case requestPlain
     /// A JSON body.
     case requestJSONEncodable(any Encodable & Sendable)
@@ -27,9 +28,9 @@ public enum HTTPTask {
     case requestParameters([String: Any])
     /// A JSON body, and parameters in the query.
     case requestCompositeParameters(body: any Encodable & Sendable, query: [String: Any])
-    /// A form of parts.
+    /// A multipart form.
     case uploadMultipart([MultipartFormData])
-    /// A form of parts, and parameters in the query.
+    /// A multipart form, and parameters in the query.
     case uploadCompositeMultipart([MultipartFormData], query: [String: Any])
 
     var task: NetworkClient.HTTPTask {
@@ -47,51 +48,51 @@ public enum HTTPTask {
 
 /// One request of an API.
 public protocol Requestable {
-    /// Where the API lives.
+    /// The base URL of the API.
     var baseURL: URL { get }
-    /// The path below it.
+    /// The path below the base URL.
     var path: String { get }
     /// The method.
     var method: HTTPMethod { get }
-    /// What it carries.
+    /// The content and parameters.
     var task: HTTPTask { get }
-    /// Its fields.
+    /// The request fields.
     var headers: HTTPHeaders { get }
-    /// How long the whole call may take, in seconds.
+    /// The timeout of the whole call, in seconds.
     var requestTimeout: Float { get }
-    /// What a stub answers with.
+    /// The content of a stubbed response.
     var sampleData: Data? { get }
 }
 
 extension Requestable {
-    /// Nothing.
+    /// No content.
     public var task: HTTPTask { .requestPlain }
-    /// None.
+    /// No fields.
     public var headers: HTTPHeaders { [:] }
-    /// 60 s.
+    /// A timeout of 60 s.
     public var requestTimeout: Float { 60 }
-    /// None.
+    /// No sample.
     public var sampleData: Data? { nil }
 }
 
-/// A request as the library has it.
+/// A request as a library endpoint.
 public struct EndPoint: Endpoint {
-    /// Where the API lives.
+    /// The base URL of the API.
     public let baseURL: BaseURL
-    /// The path below it.
+    /// The path below the base URL.
     public let path: String
     /// The method.
     public let method: HTTPMethod
-    /// What it carries.
+    /// The content and parameters.
     public let task: NetworkClient.HTTPTask
-    /// Its fields.
+    /// The request fields.
     public let headers: HTTPHeaders
-    /// How long the whole call may take.
+    /// The timeout of the whole call.
     public let timeout: Duration?
-    /// What a stub answers with.
+    /// The content of a stubbed response.
     public let sampleData: Data
 
-    /// Takes a request over.
+    /// Creates an endpoint from a request.
     public init(_ request: some Requestable) {
         baseURL = BaseURL(request.baseURL)
         path = request.path
@@ -102,15 +103,15 @@ public struct EndPoint: Endpoint {
         sampleData = request.sampleData ?? Data()
     }
 
-    /// The request as it is sent.
+    /// Returns the request in the form in which it is sent.
     ///
-    /// - Throws: `http_request_error` that says what is wrong with it.
+    /// - Throws: `http_request_error`, which describes the fault of the request.
     public func urlRequest() throws(MTError) -> Request { try RequestBuilder(self).build() }
 }
 
 /// Sends requests and waits for their responses.
 public protocol Providable {
-    /// What is sent.
+    /// The type of the requests.
     associatedtype Target: Requestable
     /// Sends a request; only 2xx is returned.
     ///
@@ -122,7 +123,8 @@ public protocol Providable {
 public struct Provider<Target: Requestable>: Providable, Sendable {
     private let manager: NetworkManager<EndPoint>
 
-    /// Sends over a channel, by default one without a host over what the process shares.
+    /// Creates a provider for a channel; the default channel has no host and uses the shared transport of the
+    /// process.
     public init(_ channel: NetworkChannel = NetworkChannel(transport: .shared)) {
         manager = NetworkManager(channel)
     }
@@ -137,13 +139,13 @@ public struct Provider<Target: Requestable>: Providable, Sendable {
 
 /// A response with its content.
 public struct Response: Sendable, CustomStringConvertible {
-    /// The response as the library has it.
+    /// The response as a library type.
     public let whole: WholeResponse
     /// The status.
     public var statusCode: Int { whole.status.rawValue }
     /// The content.
     public var data: Data { whole.data }
-    /// Status and length.
+    /// The status and the length of the content.
     public var description: String { "Status Code: \(statusCode), Data Length: \(data.count)" }
 
     /// Decodes the content.

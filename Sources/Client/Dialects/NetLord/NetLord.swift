@@ -1,19 +1,19 @@
 public import FoundationEssentials
 @_exported public import NetworkClient
 
-// The names of NetLord for what the library calls otherwise: an endpoint of path and query items, a builder with
-// setters, a manager over a session and an authorizer.
+// The names of NetLord for types that the library names differently: an endpoint of path and query items, a
+// builder with setters, a manager over a session and an authorizer.
 
 /// Method, path and query items of a request.
 public struct Endpoint: Sendable {
     /// The method.
     public var method: HTTPMethod
-    /// The path below the base path.
+    /// The path, relative to the base path.
     public var path: String
-    /// The query, in its order.
+    /// The query items, in order.
     public var queryItems: [URLQueryItem]
 
-    /// Describes a request.
+    /// Creates the description of a request.
     public init(method: HTTPMethod = .get, path: String, queryItems: [URLQueryItem] = []) {
         self.method = method
         self.path = path
@@ -21,18 +21,18 @@ public struct Endpoint: Sendable {
     }
 }
 
-/// Puts a request together; what is wrong with it is thrown when it is performed.
+/// Builds a request; an invalid part is reported as an error when the request is performed.
 public struct RequestBuilder: Sendable {
     private var parts = NetworkClient.RequestBuilder()
     private var scheme: String?
 
-    /// A request without anything.
+    /// Creates an empty builder.
     public init() {}
 
     /// Sets the scheme, `http` or `https`.
     public func setScheme(_ scheme: String) -> Self { changed { $0.scheme = scheme } }
 
-    /// Sets the host, perhaps with a port.
+    /// Sets the host, with an optional port.
     public func setHost(_ host: String) -> Self {
         changed { builder in
             let authority = Authority(host)
@@ -40,7 +40,7 @@ public struct RequestBuilder: Sendable {
         }
     }
 
-    /// Sets the path that all endpoints share.
+    /// Sets the base path of all endpoints.
     public func setBasePath(_ path: String) -> Self {
         changed { $0.parts = $0.parts.basePath(path) }
     }
@@ -53,7 +53,7 @@ public struct RequestBuilder: Sendable {
         }
     }
 
-    /// As `setEndpoint(_:)`.
+    /// Calls `setEndpoint(_:)`; the spelling is that of NetLord.
     public func setEndpooint(_ endpoint: Endpoint) -> Self { setEndpoint(endpoint) }
 
     /// Sets a field.
@@ -61,7 +61,7 @@ public struct RequestBuilder: Sendable {
         changed { $0.parts = $0.parts.header(name, value) }
     }
 
-    /// The request, for `NetworkManager.perform(request:)`.
+    /// Returns the request, for `NetworkManager.perform(request:)`.
     public func build() -> BuiltRequest {
         guard let scheme else { return BuiltRequest(parts: parts, fault: nil) }
         guard let known = Origin.Scheme(rawValue: scheme.lowercased()) else {
@@ -77,28 +77,29 @@ public struct RequestBuilder: Sendable {
     }
 }
 
-/// A request as a `RequestBuilder` has put it together.
+/// A request that a `RequestBuilder` has built.
 public struct BuiltRequest: Sendable {
     let parts: NetworkClient.RequestBuilder
     let fault: String?
 
-    /// The request itself.
+    /// Returns the request.
     ///
-    /// - Throws: `http_request_error` that says what is wrong with it.
+    /// - Throws: `http_request_error`, which describes the fault of the request.
     public func request() throws(NetworkError) -> Request {
         guard let fault else { return try parts.build() }
         throw NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: fault)
     }
 }
 
-/// Performs requests over a session, signed by an authorizer if there is one.
+/// Performs requests over a session; an optional authorizer signs them.
 public struct NetworkManager: Sendable {
     private let manager: NetworkClient.NetworkManager<PathEndpoint>
 
-    /// Makes a manager.
+    /// Creates a manager.
     ///
     /// - Parameters:
-    ///   - session: sends attempts, such as a `PooledTransport`; what the process shares is `.shared`.
+    ///   - session: sends attempts, such as a `PooledTransport`; `.shared` is the shared transport of the
+    ///     process.
     ///   - authorizer: signs each request, such as an `OAuthManager` or a `HeaderAuthorizer`.
     ///   - decoder: decodes content.
     public init(
@@ -115,8 +116,8 @@ public struct NetworkManager: Sendable {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - needsAuthorization: whether it is signed, where there is an authorizer.
-    /// - Returns: the whole response.
+    ///   - needsAuthorization: whether the authorizer, if any, signs the request.
+    /// - Returns: the complete response.
     /// - Throws: `NetworkError`.
     public func perform(
         request: BuiltRequest,
@@ -139,7 +140,7 @@ public struct NetworkManager: Sendable {
         try await perform(request: request, needsAuthorization: needsAuthorization).decode(type)
     }
 
-    /// Performs a request and gives back its content.
+    /// Performs a request and returns its content.
     ///
     /// - Throws: `NetworkError`.
     public func dataTask(_ request: BuiltRequest) async throws(NetworkError) -> Data {
@@ -164,13 +165,13 @@ public struct NetworkManager: Sendable {
 }
 
 extension OAuthManager {
-    /// Makes a manager for a service that knows its server by itself.
+    /// Creates a manager for a service that has its own connection to the server.
     ///
     /// - Parameters:
-    ///   - service: gets tokens.
-    ///   - tokenStore: keeps them.
+    ///   - service: obtains tokens.
+    ///   - tokenStore: stores tokens.
     public init(service: any OAuthService, tokenStore: any TokenKeeping) {
-        // No request is made of it: the service has its own way.
+        // The origin is never used: the service sends its own requests.
         let nowhere = Origin(scheme: .https, host: "service.invalid")
         self.init(
             service: service,

@@ -1,72 +1,72 @@
 public import FoundationEssentials
 @_exported public import NetworkClient
 
-// The names of NetworkSession for what the library calls otherwise: an API manager that gives data, and a
-// request manager that decodes it.
+// The names of NetworkSession for types that the library names differently: an API manager that returns data,
+// and a request manager that decodes it.
 
 /// The method of a request.
 public enum RequestType: String, Sendable {
-    /// The methods.
+    /// The supported methods.
     case GET, POST, PUT, PATCH, DELETE
 }
 
-/// What a server says of its error.
+/// The error object of a server.
 public struct ServerError: Decodable, Sendable, Equatable {
-    /// What went wrong.
+    /// The description of the error.
     public var message: String
-    /// A number for it, if the server gives one.
+    /// The error code, if the server provides one.
     public var code: Int?
 }
 
-/// Why a request failed.
+/// The error of a request.
 public enum NetworkError: Error {
-    /// The status is not 200, and the content no `ServerError`.
+    /// The status is not 200, and the content is not a `ServerError`.
     case invalidServerResponse
-    /// The status is not 200, and the server says why.
+    /// The status is not 200, and the server describes the error.
     case ServerError(NetworkSession.ServerError)
-    /// Any other failure, as the library has it.
+    /// Any other failure, as the library's error.
     case failed(NetworkClient.NetworkError)
 }
 
-/// A request, described.
+/// The description of a request.
 public protocol RequestProtocol {
     /// `https` or `http`.
     var scheme: Origin.Scheme { get }
-    /// The host, perhaps with a port.
+    /// The host, with an optional port.
     var host: String { get }
     /// The path.
     var path: String { get }
-    /// Its fields.
+    /// The request fields.
     var headers: [String: String] { get }
-    /// A JSON body, if it is not empty.
+    /// The JSON body; empty for none.
     var params: [String: Any] { get }
-    /// The query.
+    /// The query parameters.
     var urlParams: [String: String?] { get }
-    /// Whether it carries the token.
+    /// Whether the request contains the token.
     var addAuthorizationToken: Bool { get }
     /// The method.
     var requestType: RequestType { get }
-    /// Decodes the response.
+    /// The decoder of the response.
     var decoder: JSONDecoder { get }
 }
 
 extension RequestProtocol {
-    /// `https`.
+    /// Returns `https`.
     public var scheme: Origin.Scheme { .https }
-    /// None.
+    /// No fields.
     public var headers: [String: String] { [:] }
-    /// None.
+    /// No body.
     public var params: [String: Any] { [:] }
-    /// None.
+    /// No query.
     public var urlParams: [String: String?] { [:] }
-    /// No.
+    /// Sends no token.
     public var addAuthorizationToken: Bool { false }
-    /// One with its defaults.
+    /// A decoder with default settings.
     public var decoder: JSONDecoder { JSONDecoder() }
 
-    /// The request as it is sent.
+    /// Returns the request in the form in which it is sent.
     ///
-    /// - Throws: `http_request_error` that says what is wrong with it.
+    /// - Throws: `http_request_error`, which describes the fault of the request.
     public func createURLRequest(
         authToken: String?
     ) throws(NetworkClient.NetworkError) -> Request {
@@ -85,11 +85,11 @@ extension RequestProtocol {
     }
 }
 
-/// Performs requests and gives back data.
+/// A type that performs requests and returns data.
 public protocol APIManagerProtocol: Sendable {
     /// Performs a request; only a 200 is a success.
     ///
-    /// - Throws: `NetworkClient.NetworkError`, which keeps the response.
+    /// - Throws: `NetworkClient.NetworkError`, which contains the response.
     func perform(_ request: Request) async throws(NetworkClient.NetworkError) -> Data
 }
 
@@ -97,7 +97,7 @@ public protocol APIManagerProtocol: Sendable {
 public struct APIManager: APIManagerProtocol {
     private let manager: NetworkManager<PathEndpoint>
 
-    /// Performs over a transport, by default what the process shares.
+    /// Creates a manager for a transport, by default the shared transport of the process.
     public init(_ transport: any HTTPTransport = .shared) {
         var channel = NetworkChannel(transport: transport)
         channel.validation = .ok
@@ -106,24 +106,24 @@ public struct APIManager: APIManagerProtocol {
 
     /// Performs a request; only a 200 is a success.
     ///
-    /// - Throws: `NetworkClient.NetworkError`, which keeps the response.
+    /// - Throws: `NetworkClient.NetworkError`, which contains the response.
     public func perform(_ request: Request) async throws(NetworkClient.NetworkError) -> Data {
         try await manager.data(for: request)
     }
 }
 
-/// Performs requests and decodes what comes.
+/// Performs requests and decodes the responses.
 public struct RequestManager: Sendable {
     private let apiManager: any APIManagerProtocol
 
-    /// Performs with an API manager.
+    /// Creates a manager that performs requests with an API manager.
     public init(apiManager: any APIManagerProtocol = APIManager()) {
         self.apiManager = apiManager
     }
 
     /// Performs a request and decodes the response with the request's decoder.
     ///
-    /// - Throws: `NetworkError`; what the decoder throws.
+    /// - Throws: `NetworkError`; the error of the decoder.
     public func perform<Value: Decodable>(
         _ request: some RequestProtocol,
         authToken: String? = nil

@@ -1,11 +1,11 @@
 @_exported public import NetworkClient
 
-// The names of TYCoreAPI for what the library calls otherwise: a manager with completion handlers, a networker
-// for each channel, an endpoint with texts.
+// The names of TYCoreAPI for types that the library names differently: a manager with completion handlers, a
+// networker for each channel, an endpoint with strings.
 
 /// The error of a call.
 public typealias APIClientError = NetworkError
-/// Gets the outcome of a call, on the actor that it was written in.
+/// A closure that receives the outcome of a call, on the actor of the caller.
 public typealias Completion<Value> =
     @isolated(any) @Sendable (Result<Value, APIClientError>) -> Void
 /// Records requests and responses.
@@ -13,44 +13,44 @@ public typealias NetworkLoggerInterface = NetworkLogger
 /// Records calls with swift-log, by subsystem and category.
 public typealias CoreNetworkLogger = SwiftLogNetworkLogger
 
-/// One operation of an API, with a base URL and parameters as texts and `Any`.
+/// One operation of an API, with a base URL and parameters as strings and `Any`.
 public protocol Endpoint: NetworkClient.Endpoint {
-    /// Where the API lives.
+    /// The base URL of the API.
     var baseUrl: String { get }
-    /// The path; what follows a `?` goes into the query.
+    /// The path; the part after a `?` is added to the query.
     var path: String { get }
-    /// Parameters: in the query for GET, HEAD and DELETE, else a JSON body.
+    /// The parameters: in the query for GET, HEAD and DELETE, otherwise a JSON body.
     ///
     /// Default `nil`.
     var params: [String: Any]? { get }
 }
 
 extension Endpoint {
-    /// None.
+    /// No parameters.
     public var params: [String: Any]? { nil }
-    /// The base URL as the library has it.
+    /// The base URL as a library type.
     public var baseURL: BaseURL { BaseURL(baseUrl) }
-    /// The parameters as the library has them.
+    /// The parameters as a library type.
     public var task: HTTPTask { params.map { HTTPTask.parameters(any: $0) } ?? .plain }
 }
 
-/// Holds the manager of a channel, so that no feature makes its own.
+/// A type that holds the manager of a channel, so that features do not create their own.
 public protocol Networker {
     /// The operations of a feature.
     associatedtype EndpointType: Endpoint
-    /// Makes the feature's requests.
+    /// The manager that sends the feature's requests.
     var networkManager: NetworkManager<EndpointType> { get set }
 }
 
 extension NetworkManager {
-    /// Makes a manager for one host.
+    /// Creates a manager for one host.
     ///
     /// - Parameters:
-    ///   - sessionManager: sends attempts; by default what the process shares. One with a
-    ///     `TrustPolicy` pins keys.
-    ///   - host: the only host that requests may go to, as `host` or `host:port`.
+    ///   - sessionManager: sends attempts; by default the shared transport of the process. A transport with
+    ///     a `TrustPolicy` pins keys.
+    ///   - host: the only host for requests, as `host` or `host:port`.
     ///   - networkLogger: records requests and responses.
-    ///   - interceptor: of every call.
+    ///   - interceptor: intercepts every call.
     public convenience init(
         sessionManager: (any HTTPTransport)? = nil,
         host: String,
@@ -71,8 +71,8 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - type: what to decode.
-    ///   - completion: gets the outcome, once; dropped if the manager is gone by then.
+    ///   - type: the type to decode.
+    ///   - completion: receives the outcome, once; it is not called if the manager no longer exists.
     public func request<Value: Decodable & Sendable>(
         endpoint: Item,
         type: Value.Type,
