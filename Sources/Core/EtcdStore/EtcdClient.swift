@@ -142,7 +142,7 @@ package final class EtcdClient: Sendable {
     ///   - patience: the maximum wait for a member.
     /// - Returns: the response.
     /// - Throws: `EtcdFault`, the last member's.
-    func ask<Answer: Decodable & Sendable>(
+    func send<Answer: Decodable & Sendable>(
         _ path: String,
         _ question: some Encodable,
         for answer: Answer.Type = Answer.self,
@@ -239,7 +239,7 @@ package final class EtcdClient: Sendable {
         let body = encoded(EtcdLogin(name: login.name, password: password.reveal()))
         let content = try await answer(of: member, "auth/authenticate", body, within: Self.patience)
         do {
-            let answer = try JSONDecoder().decode(EtcdLoginAnswer.self, from: Data(content.array))
+            let answer = try JSONDecoder().decode(EtcdLoginResponse.self, from: Data(content.array))
             state.withLock { $0.token = Secret(answer.token) }
         } catch {
             throw EtcdFault(.denied, "\(member) gives no token for a login")

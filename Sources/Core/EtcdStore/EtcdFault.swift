@@ -88,7 +88,7 @@ extension EtcdFault {
         }
     }
 
-    /// The fault that etcd reports in place of a response.
+    /// The fault that etcd reports instead of a response.
     ///
     /// - Parameters:
     ///   - code: gRPC's status code.

@@ -54,7 +54,7 @@ struct EtcdRange: Sendable, Encodable {
     var range_end: Data?
 }
 
-struct EtcdRangeAnswer: Sendable, Decodable, EtcdRevised {
+struct EtcdRangeResponse: Sendable, Decodable, EtcdRevised {
     var header: EtcdHeader?
     var kvs: [EtcdKeyValue]?
 }
@@ -109,9 +109,9 @@ struct EtcdTransaction: Encodable {
     var failure: [EtcdStep]
 }
 
-struct EtcdTransactionAnswer: Sendable, Decodable, EtcdRevised {
+struct EtcdTransactionResponse: Sendable, Decodable, EtcdRevised {
     struct Step: Sendable, Decodable {
-        var response_range: EtcdRangeAnswer?
+        var response_range: EtcdRangeResponse?
     }
 
     var header: EtcdHeader?
@@ -133,7 +133,7 @@ struct EtcdLeaseID: Encodable {
     var ID: EtcdNumber
 }
 
-struct EtcdLeaseAnswer: Sendable, Decodable {
+struct EtcdLeaseResponse: Sendable, Decodable {
     var ID: EtcdNumber?
     var TTL: EtcdNumber?
 }
@@ -154,7 +154,7 @@ struct EtcdWatchRequest: Encodable {
     var create_request: Create
 }
 
-struct EtcdWatchAnswer: Sendable, Decodable {
+struct EtcdWatchResponse: Sendable, Decodable {
     struct Event: Sendable, Decodable {
         var type: String?
         var kv: EtcdKeyValue
@@ -171,7 +171,7 @@ struct EtcdLogin: Encodable {
     var password: String
 }
 
-struct EtcdLoginAnswer: Sendable, Decodable {
+struct EtcdLoginResponse: Sendable, Decodable {
     var token: String
 }
 

@@ -48,7 +48,7 @@ package final class EtcdState: Sendable {
     package func families() async throws(EtcdFault) -> [String] {
         var end = Array(prefix.utf8)
         end[end.count - 1] += 1
-        let found: EtcdRangeAnswer = try await client.ask(
+        let found: EtcdRangeResponse = try await client.send(
             "kv/range",
             EtcdRange(key: Data(prefix.utf8), range_end: Data(end))
         )

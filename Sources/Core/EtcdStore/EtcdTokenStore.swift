@@ -136,7 +136,7 @@ package final class EtcdTokenStore: TokenStoring {
         var granted: Int64?
         do {
             let asked = client.clock.now
-            let lease: EtcdLeaseAnswer = try await client.ask(
+            let lease: EtcdLeaseResponse = try await client.send(
                 "lease/grant",
                 EtcdLeaseGrant(TTL: EtcdNumber(HeldLock.lifetime.components.seconds))
             )
@@ -144,7 +144,7 @@ package final class EtcdTokenStore: TokenStoring {
                 throw EtcdFault(.unexpected, "a lease without an id was granted")
             }
             granted = id
-            let answer: EtcdTransactionAnswer = try await client.ask(
+            let answer: EtcdTransactionResponse = try await client.send(
                 "kv/txn",
                 EtcdTransaction(
                     compare: [.created(keys.lock, at: 0)],
@@ -198,7 +198,7 @@ package final class EtcdTokenStore: TokenStoring {
             return try see(found)
         }
         do {
-            let found: EtcdRangeAnswer = try await client.ask(
+            let found: EtcdRangeResponse = try await client.send(
                 "kv/range",
                 EtcdRange(key: keys.record)
             )
@@ -323,9 +323,9 @@ package final class EtcdTokenStore: TokenStoring {
             throw .unreadable("etcd: the lock \(lockName) is not held")
         }
         for attempt in 0..<2 {
-            let answer: EtcdTransactionAnswer
+            let answer: EtcdTransactionResponse
             do {
-                answer = try await client.ask(
+                answer = try await client.send(
                     "kv/txn",
                     EtcdTransaction(
                         compare: [

@@ -192,7 +192,7 @@ final class FamilyWatch: Sendable {
     }
 
     private func read() async throws(EtcdFault) -> View {
-        let found: EtcdRangeAnswer = try await client.ask("kv/range", keys.range)
+        let found: EtcdRangeResponse = try await client.send("kv/range", keys.range)
         let values = found.kvs ?? []
         return View(
             record: values.first { $0.key == keys.record },
@@ -251,10 +251,10 @@ final class FamilyWatch: Sendable {
         var lines = try await client.stream("watch", request)
         defer { lines.cancel() }
         while let line = try await lines.next(), !Task.isCancelled {
-            let answer: EtcdStreamed<EtcdWatchAnswer>
+            let answer: EtcdStreamed<EtcdWatchResponse>
             do {
                 answer = try JSONDecoder().decode(
-                    EtcdStreamed<EtcdWatchAnswer>.self,
+                    EtcdStreamed<EtcdWatchResponse>.self,
                     from: Data(line)
                 )
             } catch {
@@ -271,7 +271,7 @@ final class FamilyWatch: Sendable {
         }
     }
 
-    private func apply(_ answer: EtcdWatchAnswer) {
+    private func apply(_ answer: EtcdWatchResponse) {
         guard let events = answer.events, !events.isEmpty else { return }
         update { view in
             for event in events {

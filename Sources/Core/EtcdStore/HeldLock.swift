@@ -99,7 +99,7 @@ final class HeldLock: Sendable {
         guard let lease else { return false }
         let asked = client.clock.now
         do {
-            let answer: EtcdStreamed<EtcdLeaseAnswer> = try await client.ask(
+            let answer: EtcdStreamed<EtcdLeaseResponse> = try await client.send(
                 "lease/keepalive",
                 EtcdLeaseID(ID: EtcdNumber(lease)),
                 within: .seconds(1)
@@ -124,7 +124,7 @@ extension EtcdClient {
         begin { client in
             struct Nothing: Decodable {}
             do throws(EtcdFault) {
-                let _: Nothing = try await client.ask(
+                let _: Nothing = try await client.send(
                     "lease/revoke",
                     EtcdLeaseID(ID: EtcdNumber(lease))
                 )

@@ -32,7 +32,7 @@ struct EngineModel {
         case .refused: _ = refuse(.refused)
         }
         switch activity {
-        case .idle: end(with: .askAgain)
+        case .idle: end(with: .startOver)
         case .renewing: begin(.early)
         case .trial:
             _ = refuse(.refused)
@@ -43,7 +43,7 @@ struct EngineModel {
             end(with: fail())
         case .excess:
             for _ in 0..<5 { engine.note(.init(time: now.steady, replacedAcceptedToken: false)) }
-            end(with: engine.excess(at: now) ?? .askAgain)
+            end(with: engine.excess(at: now) ?? .startOver)
         case .dead:
             begin(.early)
             end(with: engine.markDead(dead, at: now))
@@ -62,7 +62,7 @@ struct EngineModel {
         case .secondRequest:
             _ = admit()
             return admit()
-        case .answer: handle(.answered(generation: engine.generation, .accepted))
+        case .answer: handle(.responded(generation: engine.generation, .accepted))
         case .refusal: return refuse(.refused)
         case .unexplainedRefusal: return refuse(.suspected)
         case .refusedReplay: return refuse(.refused, .afterReplay)
@@ -114,7 +114,7 @@ struct EngineModel {
         let grant = TokenGrant.refreshToken(Secret("seed"))
         let reason = engine.renewal?.reason ?? .initial
         let issued = IssuedToken(response, for: grant, reason, in: engine, sent: now, jitter: 0)
-        guard let issued else { return .askAgain }
+        guard let issued else { return .startOver }
         defer { take(engine.takeActions()) }
         let record = engine.record(
             with: .tokens(issued.token, response, for: grant, reason)
@@ -219,7 +219,7 @@ struct EngineModel {
         case .refusedAgain: "refused again"
         case .failed: "failed"
         case .dead: "dead"
-        case .askAgain: "ask again"
+        case .startOver: "start over"
         }
     }
 }

@@ -64,7 +64,7 @@ import Testing
         #expect(model.happen(.request) == "wait")
         let successor = model.engine.renewal
         #expect(successor != late)
-        model.handle(.renewalEnded(late, .askAgain, waiting: 0))
+        model.handle(.renewalEnded(late, .startOver, waiting: 0))
         #expect(model.engine.renewal == successor)
     }
 

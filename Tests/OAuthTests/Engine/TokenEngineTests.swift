@@ -135,7 +135,7 @@ import Testing
         model.handle(.renewalEnded(renewal, .credential(token), waiting: 9))
         #expect(model.activity == .trial)
         _ = model.refuse(.refused)
-        #expect(model.actions.contains("end trial: ask again"))
+        #expect(model.actions.contains("end trial: start over"))
         #expect(model.activity == .renewing)
     }
 }

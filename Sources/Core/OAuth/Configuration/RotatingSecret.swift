@@ -66,7 +66,7 @@ extension OAuthConfiguration {
 
     /// The key to sign an assertion with.
     ///
-    /// - Throws: for a key that was read again and is not one.
+    /// - Throws: `SigningKeyError` if the new text is not a key.
     private func presentedKey() throws(SigningKeyError) -> SigningKey? {
         guard let clientKey, let rotatingSecret else { return clientKey }
         return try SigningKey(pem: rotatingSecret.value, id: clientKey.id)

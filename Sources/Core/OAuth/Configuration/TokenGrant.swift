@@ -1,6 +1,6 @@
 public import NetworkCore
 
-/// What is presented to a token endpoint: form parameters, and which of them are secret.
+/// A grant for a token endpoint: form parameters, some of them secret.
 public struct TokenGrant: Sendable {
     /// The `grant_type`.
     public let type: String
@@ -8,17 +8,17 @@ public struct TokenGrant: Sendable {
     public let parameters: [FormParameter]
     /// The secrets presented, such as a refresh token, a code or an assertion; no description shows them.
     public let secretParameters: [SecretParameter]
-    /// Why a token is requested; passed to a helper program, not to an endpoint.
+    /// The reason of the request; passed to a helper program, not to an endpoint.
     public internal(set) var reason = OAuthEvent.Reason.initial
     /// Called when the request is written: with `false` nothing is sent, since another process may present
     /// the same refresh token by now.
     var mayBePresented: (@Sendable () -> Bool)?
-    /// The JSON that is sent in place of a form; the assertion is then the request's own bearer token, and
-    /// the answer is GitHub's.
+    /// The JSON to send instead of a form; the assertion is then the request's own bearer token, and
+    /// the response is GitHub's.
     var json: String?
     /// The name of the parameter that carries an assertion.
     static let assertionName = "assertion"
-    /// Who decides whether a refused request is sent again.
+    /// The party that may send a refused request again.
     var repeats = Repeats.byClient
 
     /// The parties that may send a refused request again.

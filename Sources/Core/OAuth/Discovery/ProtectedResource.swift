@@ -78,10 +78,9 @@ package struct ProtectedResource: Sendable, Hashable {
         scopes = (members.scopes_supported ?? []).filter(ScopeList.isScope)
     }
 
-    /// The authorization server to use: the one that was trusted before if it is still named, else the
-    /// first.
+    /// The authorization server to use: the trusted one if the resource still names it, else the first.
     ///
-    /// There is at least one.
+    /// At least one exists.
     package func issuer(preferring trusted: String?) -> String {
         issuers.first { trusted.map($0.isSameIssuer) ?? true } ?? issuers[0]
     }

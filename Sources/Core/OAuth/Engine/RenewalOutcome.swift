@@ -10,7 +10,7 @@ enum RenewalOutcome: Sendable, Equatable {
     case failed(OAuthFailure)
     case dead(OAuthFailure)
     /// There is neither a token nor a refusal: the request starts over.
-    case askAgain
+    case startOver
 }
 
 extension NotReplayed {

@@ -21,7 +21,8 @@ struct RenewalPlan: Equatable {
         ///
         /// Once in a renewal.
         case newSignature = "new signature"
-        /// The same refresh token after a lost response, which many servers answer with the same tokens.
+        /// The same refresh token after a lost response, which many servers repeat with the same
+        /// tokens.
         ///
         /// Once in a renewal.
         case repetition

@@ -7,12 +7,12 @@ import NetworkCore
 ///
 /// | the store holds | in memory | |
 /// |---|---|---|
-/// | what it still held after its tokens were to be removed | | `keepMemory` |
+/// | a record that was to be removed | | `keepMemory` |
 /// | another client's tokens, and the server has issued new ones to replace them | | `keepMemory` |
 /// | another client's tokens | | `foreign` |
 /// | this client's tokens, or none | all saved | `takeStored` |
 /// | the same as when it was last read | unsaved | `keepMemory` |
-/// | no tokens, and the look before this one failed: the medium may have lost them | unsaved | `keepMemory` |
+/// | no tokens, and the reading before this one failed: the medium may have lost them | unsaved | `keepMemory` |
 /// | no tokens: a sign-out elsewhere | unsaved | `takeStored` |
 /// | tokens obtained with a refresh token that is no longer configured | unsaved | `keepMemory` |
 /// | the same refresh token as when last read, so only its notes are new | another refresh token | `keepMemory` |
@@ -27,7 +27,7 @@ import NetworkCore
 /// |---|---|
 /// | another client's tokens | `foreign` |
 /// | a refresh token other than the one last read, the one presented and the one to be written | `takeStored` |
-/// | anything else, which is older than what the server has just answered | `keepMemory` |
+/// | anything else, which is older than the response of the server | `keepMemory` |
 enum StoreReconciliation {
     /// The record in memory counts, and is written as soon as possible.
     case keepMemory

@@ -50,7 +50,7 @@ struct TokenEngine {
     /// - Returns: the actions, in order.
     mutating func handle(_ event: TokenEvent, at now: Moment) -> [TokenAction] {
         switch event {
-        case .answered(let generation, let finding): noteAnswer(of: generation, finding)
+        case .responded(let generation, let finding): noteResponse(of: generation, finding)
         case .trialTokenTaken: token.takeTrial()
         case .staleTokenRead: renewEarly(at: now)
         case .renewalEnded(let ended, let outcome, let waiting): end(ended, outcome, waiting)
@@ -113,7 +113,7 @@ struct TokenEngine {
 
     /// Decides about a request whose wait brought no token: it gets the last one while that lives, or a
     /// refusal; with `nil` it starts over.
-    func answerAfterWait(at now: Moment) -> Admission<WaitQueue>? {
+    func admitAfterWait(at now: Moment) -> Admission<WaitQueue>? {
         if let current, current.isAlive(at: now, backoff) { return .credential(current.credential) }
         return backoff.refusal(at: now).map { .refused($0) }
     }
@@ -175,7 +175,7 @@ struct TokenEngine {
         token.judgeProof(of: generation, intent, &actions)
     }
 
-    private mutating func noteAnswer(of generation: Int, _ finding: TokenTrial.Finding) {
+    private mutating func noteResponse(of generation: Int, _ finding: TokenTrial.Finding) {
         token.endTrial(of: generation, finding, &actions)
         // A dead credential is reported as dead even if a public path succeeds.
         guard finding == .accepted, backoff.death == nil else { return }
@@ -296,7 +296,7 @@ struct TokenEngine {
     mutating func nextRefreshToken(for reason: OAuthEvent.Reason, at now: Moment) -> NextToken {
         switch ledger.candidate(for: reason) {
         case .refreshToken(let token): .refreshToken(token)
-        case .nothingToDo: .end(.askAgain)
+        case .nothingToDo: .end(.startOver)
         case .dead(let failure): .end(markDead(failure, at: now))
         case .missing: .end(markSignedOut(at: now))
         }
@@ -442,7 +442,7 @@ struct TokenEngine {
         if let adopted = adopt(for: .external, jitter, at: now) { return adopted }
         // Perhaps another user's refresh token: the token in force has no successor.
         dropToken()
-        return .askAgain
+        return .startOver
     }
 
     /// Gives the record that could not be written to a successor; from then on nothing is presented, as

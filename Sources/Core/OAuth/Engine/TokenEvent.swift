@@ -3,7 +3,7 @@ import NetworkCore
 /// Something that happened to the tokens of a credential.
 enum TokenEvent {
     /// A request with the token was not refused, or its response says nothing about the token.
-    case answered(generation: Int, TokenTrial.Finding)
+    case responded(generation: Int, TokenTrial.Finding)
     /// The released waiter has taken the token on trial.
     case trialTokenTaken
     /// A request read a stale token.

@@ -58,7 +58,7 @@ struct TokenInForce {
         self.trial = nil
         let outcome: RenewalOutcome =
             switch finding {
-            case .refused where trial.credential.mayPredateRefusal: .askAgain
+            case .refused where trial.credential.mayPredateRefusal: .startOver
             case .refused: .refusedAgain
             case .accepted, .inconclusive: .credential(trial.credential)
             }
@@ -69,7 +69,7 @@ struct TokenInForce {
     private mutating func dropTrial(_ actions: inout [TokenAction]) {
         guard trial != nil else { return }
         trial = nil
-        actions.append(.endTrial(.askAgain))
+        actions.append(.endTrial(.startOver))
     }
 
     // MARK: - 401s

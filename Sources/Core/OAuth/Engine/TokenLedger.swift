@@ -248,7 +248,7 @@ struct TokenLedger {
         case refreshToken(Secret)
         /// The server does not accept the refresh token any more.
         case dead(OAuthFailure)
-        /// There is no refresh token.
+        /// No refresh token is known.
         case missing
         /// No earlier presentation has an unknown outcome.
         case nothingToDo

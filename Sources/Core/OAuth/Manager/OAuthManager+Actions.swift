@@ -114,7 +114,7 @@ extension OAuthManager {
         let end = clock.now + TokenTrial.timeout
         let timer = Task { [clock] in
             do { try await clock.sleep(until: end) } catch { return }
-            handle(.answered(generation: next.generation, .inconclusive))
+            handle(.responded(generation: next.generation, .inconclusive))
         }
         queues.begin(RunningTrial(waiters: waiters, timer: timer))
         // A request that waits to be sent has the token with this. A replay reads it, unless no other

@@ -105,7 +105,7 @@ extension OAuthManager {
         // Blocks renewals, so that none adopts the record that is still stored.
         let running = run(decide { engine, _ in engine.begin(.forced) }) { _ in
             _ = await removal.result
-            return .askAgain
+            return .startOver
         }
         await running.task.value
         try await removal.value

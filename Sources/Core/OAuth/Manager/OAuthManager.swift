@@ -168,7 +168,7 @@ public actor OAuthManager: Authorizing {
     public nonisolated func accepted(_ credential: Credential) {
         guard let generation = credential.generation, snapshot.wantsAcceptanceReport else { return }
         // Called once per token and doubt; the request does not wait for it.
-        Task { await handle(.answered(generation: generation, .accepted)) }
+        Task { await handle(.responded(generation: generation, .accepted)) }
     }
 
     /// Admits a request that found no token in the snapshot.
@@ -177,8 +177,8 @@ public actor OAuthManager: Authorizing {
     }
 
     /// Decides about a request whose wait brought no token; `nil` if it starts over.
-    func answerAfterWait() -> Admission<RenewalWaiters>? {
-        engine.answerAfterWait(at: clock.moment)?.map { queues.waiters(in: $0) }
+    func admitAfterWait() -> Admission<RenewalWaiters>? {
+        engine.admitAfterWait(at: clock.moment)?.map { queues.waiters(in: $0) }
     }
 
     /// Judges a 401 that casts doubt on a token.

@@ -61,7 +61,7 @@ struct RenewalQueues {
 
     /// Ends the pause: requests that wait for its end start over.
     mutating func endPause() {
-        pauseWaiters?.finish(.askAgain)
+        pauseWaiters?.finish(.startOver)
         pauseWaiters = nil
     }
 }

@@ -6,7 +6,7 @@ extension RenewalWaiters.Exit {
         switch self {
         case .outcome(.credential(let credential)) where credential.isForOneUse:
             .replayOnce(credential)
-        case .outcome(.credential), .outcome(.askAgain): .replay
+        case .outcome(.credential), .outcome(.startOver): .replay
         case .outcome(.refusedAgain): .passThrough(.tokenRefusedAgain)
         case .outcome(.sameToken): .passThrough(.sameToken)
         case .outcome(.dead): .passThrough(.reauthorizationRequired)
@@ -22,7 +22,7 @@ extension RenewalWaiters.Exit {
     func check(at now: UnixTime) throws(NetworkError) {
         switch self {
         case .outcome(.credential), .outcome(.sameToken), .outcome(.refusedAgain),
-            .outcome(.askAgain):
+            .outcome(.startOver):
             return
         case .outcome(.dead(let failure)):
             throw NetworkError(.reauthorizationRequired, side: .proxy, detail: failure.detail)

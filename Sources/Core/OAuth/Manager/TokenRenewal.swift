@@ -73,7 +73,7 @@ struct TokenRenewal {
             if let settled { return settled }
         } catch {
             // A credential that needs no store does not wait for it.
-            return presentsStoredTokens ? manager.fail(storeFailure(error)) : .askAgain
+            return presentsStoredTokens ? manager.fail(storeFailure(error)) : .startOver
         }
         return await access.adoptAtFirstSight(for: reason, by: manager)
     }
@@ -178,10 +178,10 @@ struct TokenRenewal {
         var use = RenewalPlan.Presentation.Use.repeatedly
         switch configuration.grant {
         case .clientCredentials:
-            if reason == .recovery { return .end(.askAgain) }
+            if reason == .recovery { return .end(.startOver) }
             grant = .clientCredentials(scopes: configuration.scopes)
         case .provided(let provider):
-            if reason == .recovery { return .end(.askAgain) }
+            if reason == .recovery { return .end(.startOver) }
             do {
                 grant = try await makeGrant(by: provider)
                 use = .once

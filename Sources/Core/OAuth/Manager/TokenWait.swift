@@ -32,9 +32,9 @@ struct TokenWait {
                 switch await waiters.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
                 // After a refused token the next renewal is already in progress.
-                case .outcome(.askAgain), .outcome(.refusedAgain): continue
+                case .outcome(.startOver), .outcome(.refusedAgain): continue
                 case .outcome(.failed), .outcome(.dead), .outcome(.sameToken):
-                    switch await manager.answerAfterWait() {
+                    switch await manager.admitAfterWait() {
                     case .credential(let credential): return credential
                     case .refused(let reason): refusal = NetworkError(reason)
                     // Someone has signed in since, or a sign-in failed.
@@ -54,7 +54,7 @@ struct TokenWait {
     }
 
     private func credentialAfterTimeout() async throws -> Credential {
-        switch await manager.answerAfterWait() {
+        switch await manager.admitAfterWait() {
         case .credential(let credential): return credential
         case .refused(let reason): throw NetworkError(reason)
         case .wait, nil: break
@@ -78,7 +78,7 @@ struct TokenWait {
         switch triage {
         case .passThrough(let reason):
             // A server that names another reason has looked at the token.
-            await manager.handle(.answered(generation: generation, .accepted))
+            await manager.handle(.responded(generation: generation, .accepted))
             return .passThrough(reason)
         case .proofRefused:
             return await manager.decide { engine, _ in
@@ -101,7 +101,7 @@ struct TokenWait {
             case .wait(let waiters):
                 let exit = await waiters.wait(until: limit, as: .replay)
                 // The token of another process was tried and refused: its successor is on its way.
-                if case .outcome(.askAgain) = exit { continue }
+                if case .outcome(.startOver) = exit { continue }
                 verdict = exit.verdict
             }
             guard verdict == .passThrough(.refreshFailed), intent == .replay,

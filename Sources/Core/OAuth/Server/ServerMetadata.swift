@@ -187,7 +187,7 @@ private struct EndpointCheck {
     }
 }
 
-/// The reason for which there is no metadata, as one clause that names the remedy.
+/// The reason why metadata is missing, as one clause that names the remedy.
 public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kinds of reasons.
     enum Kind {

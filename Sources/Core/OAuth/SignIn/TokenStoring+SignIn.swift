@@ -11,7 +11,7 @@ extension TokenStoring {
         _ = try await soundRecord(under: lock)
     }
 
-    /// Stores the tokens of a sign-in in place of any others.
+    /// Stores the tokens of a sign-in and replaces any others.
     ///
     /// Running managers, in this and in other processes, find them there.
     ///

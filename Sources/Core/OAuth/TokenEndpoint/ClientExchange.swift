@@ -12,7 +12,7 @@ struct ClientExchange {
     /// The time by which the server's clock is ahead of ours.
     let clockOffset: Duration
 
-    /// An addition to a form, besides the client's authentication.
+    /// An addition to a form with the client's authentication.
     enum Companion {
         case none
         /// A proof of possession, where the configuration has a key (RFC 9449 §10.1).

@@ -134,7 +134,7 @@ extension ProviderWords {
             || Self.saysThatTokenIsDead((codes + sentences).joined(separator: " "))
     }
 
-    /// Whether its sentences say so; of codes, those of the standard mean what the standard says.
+    /// Whether its sentences say so; codes of the standard keep their standard meaning.
     var sayThatRefreshTokenIsDead: Bool {
         !isPlainText
             && sentences.contains {

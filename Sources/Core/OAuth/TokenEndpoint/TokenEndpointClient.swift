@@ -68,21 +68,8 @@ public struct TokenEndpointClient: OAuthService {
     ) async throws(TokenFailure) -> TokenResponse {
         let offset = serverClock.offset
         let request = try TokenRequest.make(grant, configuration, at: clock.wallNow + offset)
-        var context = RequestContext(deadline: deadline)
-        if let condition = grant.mayBePresented {
-            guard condition() else { throw .lockLost }
-            context = RequestContext(deadline: deadline, sendingIf: condition)
-        }
-        let response: Response
+        let response = try await send(request, for: grant, configuration, deadline)
         let body: ByteSlice
-        do {
-            response = try await transport.send(request, context: &context)
-        } catch {
-            if let condition = grant.mayBePresented, !condition(), Self.wasNotSent(error) {
-                throw .lockLost
-            }
-            throw TokenEndpointClient.unreachable(error, configuration)
-        }
         do {
             body = try await response.body.collect(
                 upTo: TokenEndpointClient.responseLimit,
@@ -98,19 +85,36 @@ public struct TokenEndpointClient: OAuthService {
             of: configuration.tokenEndpoint.origin,
             as: .authorizationServer
         )
-        let answer = TokenAnswer(
-            response,
-            body,
-            to: grant,
-            configuration,
-            receivedAt: clock.wallNow
-        )
+        let now = clock.wallNow
+        let parser = TokenResponseParser(response, body, to: grant, configuration, receivedAt: now)
         do throws(TokenFailure) {
-            return try answer.tokens()
+            return try parser.tokens()
         } catch {
             var failure = error
             failure.clockOffset = offset
             throw failure
+        }
+    }
+
+    /// Sends a request, unless its grant may not be presented any more.
+    private func send(
+        _ request: Request,
+        for grant: TokenGrant,
+        _ configuration: OAuthConfiguration,
+        _ deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> Response {
+        var context = RequestContext(deadline: deadline)
+        if let condition = grant.mayBePresented {
+            guard condition() else { throw .lockLost }
+            context = RequestContext(deadline: deadline, sendingIf: condition)
+        }
+        do {
+            return try await transport.send(request, context: &context)
+        } catch {
+            if let condition = grant.mayBePresented, !condition(), Self.wasNotSent(error) {
+                throw .lockLost
+            }
+            throw TokenEndpointClient.unreachable(error, configuration)
         }
     }
 

@@ -20,7 +20,7 @@ public protocol TokenRetrieving: Sendable {
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse
 
-    /// The time by which the authorization server's clock is known to be ahead of ours.
+    /// The known lead of the authorization server's clock over ours.
     var clockOffset: Duration { get }
 
     /// The authorization server's issuer identifier (RFC 8414 §2), if the service discovered it: the

@@ -1,7 +1,7 @@
 import NetworkCore
 
-/// Turns a token endpoint's response into tokens or a failure (RFC 6749 §5).
-struct TokenAnswer {
+/// Turns the response of a token endpoint into tokens or a failure (RFC 6749 §5).
+struct TokenResponseParser {
     let status: HTTPStatus
     let headers: HTTPHeaders
     /// `nil` if the body was neither a JSON object nor a form with the content type of one.
