@@ -147,8 +147,8 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         wire.flushSoon()
     }
 
-    func stopUpload(on stream: AppStream, isMalformed: Bool) {
-        session.stopUpload(on: stream.id, isMalformed ? .protocolError : .noError)
+    func stopReceiving(on stream: Int32) {
+        session.stopReceiving(on: stream)
         wire.flushSoon()
     }
 

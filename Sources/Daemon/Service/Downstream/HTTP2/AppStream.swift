@@ -391,7 +391,7 @@ final class AppStream: TimerEntry, AppSide {
 
     /// After a complete response the rest of the request is not wanted (RFC 9113 §8.1).
     private func endRequest() {
-        if !isComplete { session.stopUpload(on: self, isMalformed: fault != nil) }
+        if !isComplete { session.stopReceiving(on: id) }
     }
 
     func closeAfterLingering() async {}
