@@ -205,7 +205,7 @@ import Testing
             ]
         case .ending:
             return resets(breakingOff: .internalError) + [
-                row(.sendHead), row(.send(5)), row(.send(6)), row(.sendEnd),
+                row(.sendHead), row(.send(0)), row(.send(5), nil, .mismatch), row(.sendEnd),
                 row(.sentEnd, .ended), row(.finish), row(.close(.noError), .ended, .free),
             ]
         case .ended, .reset:

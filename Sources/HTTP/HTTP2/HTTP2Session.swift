@@ -210,11 +210,6 @@ import NetproxyLiveObjects
         let frame = unsafe Span(_unsafeStart: bytes, count: count)
         guard frame.count >= 9, frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return false }
         guard let (text, kind) = unsafe headToWrite.take() else { return false }
-        let admitted = unsafe nghttp2_session_get_remote_settings(
-            session,
-            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
-        )
-        unsafe encoder.admit(Int(admitted))
         let encoded = encoded
         encoded.removeAll()
         unsafe FieldLines.encode(text, kind, with: &encoder, into: encoded)
@@ -404,6 +399,18 @@ import NetproxyLiveObjects
     }
 
     // MARK: - For the callbacks
+
+    /// Notes the settings of the peer.
+    ///
+    /// Each size of its table counts, even if another follows at once (RFC 7541 §4.2).
+    func receiveSettings() {
+        let size = unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
+        )
+        unsafe encoder.admit(Int(size))
+        unsafe events.append(.settings)
+    }
 
     func open(_ id: Int32, _ stream: HTTP2Stream) { unsafe streams[id] = stream }
 

@@ -26,11 +26,12 @@ package import NetproxyHTTP1
 /// |----------|----------|----------------------|----------------------|---------|-----------------|---------------|
 /// | head     | content  | –                    | –                    | –       | reset           | reset         |
 /// | content  | –        | content, or refused⁴ | ending, or refused⁴  | –       | reset           | reset         |
-/// | ending   | –        | –                    | –                    | ended⁵  | reset           | ended, reset⁶ |
+/// | ending   | –        | refused⁴             | –                    | ended⁵  | reset           | ended, reset⁶ |
 /// | ended    | –        | –                    | –                    | –       | reset⁷          | –             |
 /// | reset    | –        | –                    | –                    | –       | –               | –             |
 ///
-/// ⁴ `mismatch` if the content is longer or shorter than its announced length; the state stays.
+/// ⁴ `mismatch` if the content is longer or shorter than its announced length, or comes after its end; the state
+/// stays.
 /// ⁵ And then `reset` if the incoming message is unwanted or failed. ⁶ `ended` if the stream closed without an error.
 /// ⁷ `reset` only, and not if the incoming message has ended or was cut.
 ///
@@ -125,8 +126,18 @@ package struct StreamState: Sendable, Equatable {
 
     /// Whether the incoming message is complete.
     package var isComplete: Bool { incoming == .ended }
+    /// Whether the incoming message ended before it was complete, by a fault or a reset of the peer.
+    package var isBroken: Bool {
+        switch incoming {
+        case .failed, .cut: true
+        case .head, .content, .noContent, .ended, .unwanted: false
+        }
+    }
     /// Whether neither half is open.
     package var isClosed: Bool { !isReceiving && !isSending }
+
+    /// Whether all content of the announced length is queued, and the end is not.
+    package var hasSentLength: Bool { outgoing == .content(left: 0) }
 
     /// The rule that the incoming message breaks.
     package var fault: HTTP2Fault? {
@@ -202,11 +213,15 @@ package struct StreamState: Sendable, Equatable {
 
     /// Content is queued.
     package mutating func send(_ count: Int) -> Action {
-        guard case .content(let left) = outgoing else { return .none }
-        guard let left else { return .send }
-        guard count <= left else { return .mismatch }
-        outgoing = .content(left: left - count)
-        return .send
+        switch outgoing {
+        case .content(nil): return .send
+        case .content(let left?):
+            guard count <= left else { return .mismatch }
+            outgoing = .content(left: left - count)
+            return .send
+        case .ending: return count == 0 ? .none : .mismatch
+        case .head, .ended, .reset: return .none
+        }
     }
 
     /// The end of the message is queued.
