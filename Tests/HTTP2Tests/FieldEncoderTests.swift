@@ -133,6 +133,21 @@ import Testing
         #expect((last < 20) == (size >= 4096))
     }
 
+    @Test func `a table that was small between two heads is announced as it was`() throws {
+        func setting(_ size: Int) -> [UInt8] {
+            RawFrame.frame(4, 0, 0, RawFrame.number(1, 2) + RawFrame.number(size, 4))
+        }
+        let world = World()
+        let headers: HTTPHeaders = ["X-Client": String(repeating: "c", count: 200)]
+        for _ in 0..<3 { check(try world.send(headers).read, headers) }
+        for size in [0, 4096] { try world.client.receive(setting(size).span, now: 1) }
+        // The smallest size and the present one (RFC 7541 §4.2): the peer has evicted all entries.
+        let (block, _, read, _) = try world.send(headers)
+        #expect(block.starts(with: [0x20, 0x3F, 0xE1, 0x1F]))
+        check(read, headers)
+        for _ in 0..<3 { check(try world.send(headers).read, headers) }
+    }
+
     @Test func `a head that is longer than a frame goes on in others`() throws {
         let world = World()
         var headers = HTTPHeaders()

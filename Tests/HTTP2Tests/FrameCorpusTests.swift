@@ -227,6 +227,13 @@ import Testing
             request(("content-length", "9"), content: "hello")
         ),
         Case(
+            "less than the length before trailers",
+            .refused(.contentBelowLength),
+            RawFrame.head(1, post + [("content-length", "5")], ends: false),
+            RawFrame.data(1, "hel", ends: false),
+            RawFrame.head(1, [("x-late", "1")], ends: true)
+        ),
+        Case(
             "a length without content",
             .refused(.contentBelowLength),
             get(("content-length", "5"))
@@ -380,6 +387,13 @@ import Testing
             .refused(.contentBelowLength),
             RawFrame.head(1, ok + [("content-length", "9")], ends: false),
             RawFrame.data(1, "hello", ends: true)
+        ),
+        Case(
+            "less than the length before trailers",
+            .refused(.contentBelowLength),
+            RawFrame.head(1, ok + [("content-length", "5")], ends: false),
+            RawFrame.data(1, "hel", ends: false),
+            RawFrame.head(1, [("x-late", "1")], ends: true)
         ),
         Case(
             "content before the head",

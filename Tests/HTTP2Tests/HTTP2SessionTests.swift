@@ -244,4 +244,29 @@ final class Pair {
         try pair.run()
         #expect(pair.responses.count == 1)
     }
+
+    @Test(arguments: [true, false])
+    func `content of a refused stream leaves the connection its window`(isStopped: Bool) throws {
+        var limits = HTTP2Limits()
+        limits.connectionWindow = 1 << 16
+        let pair = Pair(client: limits, server: limits)
+        for _ in 0..<4 {
+            let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
+            try pair.run()
+            if isStopped {
+                pair.respond(stream, framing: .length(0), hasContent: false)
+                pair.server.stopReceiving(on: stream)
+            } else {
+                pair.server.reset(stream, .refusedStream)
+            }
+            // On its way before the client learns of the reset.
+            pair.client.send(ByteSlice([UInt8](repeating: 1, count: 40_000)), on: stream)
+            try pair.run()
+        }
+        pair.serverContent = []
+        let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
+        pair.client.send(ByteSlice([UInt8](repeating: 1, count: 40_000)), on: stream)
+        try pair.run()
+        #expect(pair.serverContent.count == 40_000)
+    }
 }

@@ -105,7 +105,8 @@ import Testing
         #expect(origin.connections.count <= 2)
     }
 
-    @Test func `a caller that goes away resets its stream and nothing else`() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `a caller that goes away resets its stream and nothing else`() async throws {
         let resets = Mutex<[Int32: HTTP2Code]>([:])
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
@@ -150,6 +151,43 @@ import Testing
         )
         #expect(answer == "200 once")
         #expect(context.attempts == 2)
+    }
+
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [.internalError, .cancel, .noError, .enhanceYourCalm] as [HTTP2Code]
+    )
+    func `a POST whose stream is reset otherwise is not sent again`(code: HTTP2Code) async throws {
+        let arrived = Mutex(0)
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            arrived.withLock { $0 += 1 }
+            try await peer.reset(message.stream, code)
+        }
+        let post = request(origin, method: .post, body: .bytes(ByteSlice("once")))
+        let transport = try transport()
+        let error = await #expect(throws: NetworkError.self) {
+            try await text(of: transport, post)
+        }
+        #expect(error?.kind == .connectionTerminated)
+        #expect(error?.detail.contains(code.description) == true)
+        #expect(arrived.withLock { $0 } == 1)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a dial that fails leaves its place to the next request`() async throws {
+        let refusing = Request(
+            method: .get,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(RefusingPort.any())),
+            target: "/"
+        )
+        let transport = try transport { $0.connections = 1 }
+        for _ in 0..<3 {
+            var context = RequestContext(deadline: .now + .seconds(20))
+            let error = await #expect(throws: NetworkError.self) {
+                try await transport.send(refusing, context: &context)
+            }
+            #expect(error?.kind == .connectionRefused)
+        }
     }
 
     @Test func `what a leaving origin has not looked at goes to another connection`() async throws {

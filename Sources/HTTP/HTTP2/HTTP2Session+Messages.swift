@@ -12,32 +12,30 @@ extension HTTP2Session {
             open(id, HTTP2Stream(.get))
             return unsafe block.begin(.request)
         }
-        let hasHead = unsafe streams[id]?.hasHead ?? false
-        unsafe block.begin(role == .client && !hasHead ? .response : .trailers)
+        let incoming = unsafe streams[id]?.state.incoming ?? .head
+        unsafe block.begin(role == .client && incoming == .head ? .response : .trailers)
     }
 
     /// A field block is complete.
     func endBlock(on id: Int32, endingMessage ends: Bool) {
         isInBlock = false
-        guard let stream = unsafe streams[id], !stream.isRefused else { return }
+        guard let stream = unsafe streams[id], stream.state.isReceiving else { return }
         unsafe block.end(endingMessage: ends)
         do throws(HTTP2Fault) {
             if let fault = unsafe block.fault { throw fault }
             switch unsafe block.kind {
-            case .request: try beginRequest(id, stream, ends)
+            case .request: try beginRequest(id, ends)
             case .response: try beginResponse(id, stream, ends)
             case .trailers: try endWithTrailers(id, stream, ends)
             }
         } catch {
-            refuse(id, stream, error)
+            // The head of a request makes a stream of its own.
+            guard let stream = unsafe streams[id] else { return }
+            _ = deliver(stream.state.refuse(error), on: id, stream)
         }
     }
 
-    private func beginRequest(
-        _ id: Int32,
-        _ stream: HTTP2Stream,
-        _ ends: Bool
-    ) throws(HTTP2Fault) {
+    private func beginRequest(_ id: Int32, _ ends: Bool) throws(HTTP2Fault) {
         let text = unsafe block.output
         let decoded: (head: RequestHead, consumed: Int)?
         do throws(HTTP1Error) {
@@ -48,9 +46,9 @@ extension HTTP2Session {
             throw .message(error)
         }
         guard let (head, _) = decoded else { throw .message(.cutShort) }
-        let request = HTTP2Stream(head.method)
-        open(id, request)
-        try request.begin(head.framing, ends: ends)
+        let stream = HTTP2Stream(head.method)
+        open(id, stream)
+        guard begin(head.framing, ends, on: id, stream) else { return }
         unsafe events.append(.request(id, head, ends: ends))
     }
 
@@ -75,7 +73,7 @@ extension HTTP2Session {
             return
         }
         if head.framing == .untilClose { head.framing = .none }
-        try stream.begin(head.framing, ends: ends)
+        guard begin(head.framing, ends, on: id, stream) else { return }
         unsafe events.append(.response(id, head, ends: ends))
     }
 
@@ -84,7 +82,7 @@ extension HTTP2Session {
         _ stream: HTTP2Stream,
         _ ends: Bool
     ) throws(HTTP2Fault) {
-        guard stream.hasHead, ends else { throw .unfinishedTrailers }
+        guard ends else { throw .unfinishedTrailers }
         let text = unsafe block.output
         let trailers: HTTPHeaders?
         do throws(HTTP1Error) {
@@ -92,34 +90,45 @@ extension HTTP2Session {
         } catch {
             throw .message(error)
         }
-        try stream.end()
+        guard deliver(stream.state.receiveEnd(), on: id, stream) else { return }
         unsafe events.append(.ended(id, trailers: trailers))
     }
 
     /// Content arrives.
     func receiveContent(_ range: Range<Int>, on id: Int32) {
-        guard let stream = unsafe streams[id], !stream.isRefused else {
-            return arrived(range.count, on: id, isDropped: true)
-        }
-        do throws(HTTP2Fault) {
-            try stream.receive(range.count)
-        } catch {
-            arrived(range.count, on: id, isDropped: true)
-            return refuse(id, stream, error)
-        }
-        arrived(range.count, on: id, isDropped: false)
+        giveBack(range.count)
+        guard let stream = unsafe streams[id],
+            deliver(stream.state.receive(range.count), on: id, stream)
+        else { return giveBackDropped(range.count, on: id) }
         unsafe events.append(.content(id, range))
     }
 
     /// The message ends with content, or with none.
     func endContent(on id: Int32) {
-        guard let stream = unsafe streams[id], !stream.isRefused else { return }
-        do throws(HTTP2Fault) {
-            guard stream.hasHead else { throw .missingPseudoField }
-            try stream.end()
-        } catch {
-            return refuse(id, stream, error)
-        }
+        guard let stream = unsafe streams[id],
+            deliver(stream.state.receiveEnd(), on: id, stream)
+        else { return }
         unsafe events.append(.ended(id, trailers: nil))
+    }
+
+    /// Begins a message, and ends it if its head does; returns whether the head is delivered.
+    private func begin(
+        _ framing: BodyFraming,
+        _ ends: Bool,
+        on id: Int32,
+        _ stream: HTTP2Stream
+    ) -> Bool {
+        guard deliver(stream.state.receiveHead(framing), on: id, stream) else { return false }
+        return !ends || deliver(stream.state.receiveEnd(), on: id, stream)
+    }
+
+    /// Performs an action on the incoming message; returns whether the event is delivered.
+    private func deliver(
+        _ action: StreamState.Action,
+        on id: Int32,
+        _ stream: HTTP2Stream
+    ) -> Bool {
+        if case .refuse(let fault) = action { report(fault, on: id, stream) }
+        return action == .deliver
     }
 }

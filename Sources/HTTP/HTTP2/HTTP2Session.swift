@@ -210,11 +210,6 @@ import NetproxyLiveObjects
         let frame = unsafe Span(_unsafeStart: bytes, count: count)
         guard frame.count >= 9, frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return false }
         guard let (text, kind) = unsafe headToWrite.take() else { return false }
-        let admitted = unsafe nghttp2_session_get_remote_settings(
-            session,
-            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
-        )
-        unsafe encoder.admit(Int(admitted))
         let encoded = encoded
         encoded.removeAll()
         unsafe FieldLines.encode(text, kind, with: &encoder, into: encoded)
@@ -282,7 +277,8 @@ import NetproxyLiveObjects
         }
         guard id > 0 else { return nil }
         let stream = HTTP2Stream(method)
-        stream.isEnded = !hasContent
+        _ = stream.state.sendHead()
+        if !hasContent { _ = stream.state.sendEnd() }
         stream.queue(kept(head), .request(scheme))
         unsafe streams[id] = stream
         return id
@@ -292,85 +288,92 @@ import NetproxyLiveObjects
     ///
     /// - Parameters:
     ///   - head: as HTTP/1 writes it.
-    ///   - stream: whose request it answers.
+    ///   - id: the stream of the request.
     ///   - hasContent: whether `send` and `end` follow.
-    package func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
-        guard let state = unsafe streams[stream] else { return }
-        state.isEnded = !hasContent
-        state.queue(kept(head), .response)
+    package func sendResponse(_ head: OutputBuffer, on id: Int32, hasContent: Bool) {
+        guard let stream = unsafe streams[id], stream.state.sendHead() == .send else { return }
+        if !hasContent { _ = stream.state.sendEnd() }
+        stream.queue(kept(head), .response)
         unsafe HTTP2Callbacks.withPlaceholder { field in
             guard hasContent else {
-                _ = unsafe nghttp2_submit_response(session, stream, field, 1, nil)
+                _ = unsafe nghttp2_submit_response(session, id, field, 1, nil)
                 return
             }
             var provider = unsafe HTTP2Callbacks.provider
-            _ = unsafe nghttp2_submit_response(session, stream, field, 1, &provider)
+            _ = unsafe nghttp2_submit_response(session, id, field, 1, &provider)
         }
     }
 
     /// Sends an interim response; `head` is as HTTP/1 writes it.
-    package func sendInterim(_ head: OutputBuffer, on stream: Int32) {
-        guard let state = unsafe streams[stream] else { return }
-        state.queue(kept(head), .response)
+    package func sendInterim(_ head: OutputBuffer, on id: Int32) {
+        guard let stream = unsafe streams[id] else { return }
+        stream.queue(kept(head), .response)
         unsafe HTTP2Callbacks.withPlaceholder { field in
-            _ = unsafe nghttp2_submit_headers(session, none, stream, nil, field, 1, nil)
+            _ = unsafe nghttp2_submit_headers(session, none, id, nil, field, 1, nil)
         }
     }
 
-    /// Queues content; the event `sent` tells when it is on its way.
-    package func send(_ piece: ByteSlice, on stream: Int32) {
-        guard let state = unsafe streams[stream], !state.isEnded else { return }
-        state.queue(piece)
-        resume(stream, state)
+    /// Queues content; the event `sent` follows when it is on its way.
+    package func send(_ piece: ByteSlice, on id: Int32) {
+        guard let stream = unsafe streams[id], stream.state.send(piece.count) == .send else {
+            return
+        }
+        stream.queue(piece)
+        resume(id, stream)
     }
 
     /// Ends the message after its content.
     ///
     /// - Parameters:
-    ///   - stream: where it was begun.
-    ///   - trailers: what follows the content.
-    package func end(_ stream: Int32, trailers: HTTPHeaders? = nil) {
-        guard let state = unsafe streams[stream], !state.isEnded else { return }
-        state.isEnded = true
+    ///   - id: the stream of the message.
+    ///   - trailers: the fields that follow the content.
+    package func end(_ id: Int32, trailers: HTTPHeaders? = nil) {
+        guard let stream = unsafe streams[id], stream.state.sendEnd() == .send else { return }
         if let trailers, !trailers.isEmpty {
             let section = OutputBuffer(capacity: 256)
             trailers.encode(into: section)
-            state.trailers = section
+            stream.trailers = section
         }
-        resume(stream, state)
+        resume(id, stream)
     }
 
-    private func resume(_ id: Int32, _ state: HTTP2Stream) {
-        guard state.isDeferred else { return }
-        state.isDeferred = false
+    private func resume(_ id: Int32, _ stream: HTTP2Stream) {
+        guard stream.isDeferred else { return }
+        stream.isDeferred = false
         _ = unsafe nghttp2_session_resume_data(session, id)
     }
 
     /// Sends the trailers that end the message on a stream; called while its last content is packed.
-    func submitTrailers(_ section: OutputBuffer, on stream: Int32) {
-        unsafe streams[stream]?.queue(kept(section), .trailers)
+    func submitTrailers(_ section: OutputBuffer, on id: Int32) {
+        unsafe streams[id]?.queue(kept(section), .trailers)
         unsafe HTTP2Callbacks.withPlaceholder { field in
-            _ = unsafe nghttp2_submit_trailer(session, stream, field, 1)
+            _ = unsafe nghttp2_submit_trailer(session, id, field, 1)
         }
     }
 
     /// Ends a stream at once.
-    package func reset(_ stream: Int32, _ code: HTTP2Code) {
-        guard let state = unsafe streams[stream] else { return }
-        state.isRefused = true
-        state.drop()
-        _ = unsafe nghttp2_submit_rst_stream(session, none, stream, code.rawValue)
+    package func reset(_ id: Int32, _ code: HTTP2Code) {
+        guard let stream = unsafe streams[id] else { return }
+        perform(stream.state.reset(code), on: id, stream)
     }
 
-    /// Ends a stream once what was given to it has been sent: nothing more is wanted of the peer.
-    package func stopUpload(on stream: Int32, _ code: HTTP2Code) {
-        guard let state = unsafe streams[stream] else { return }
-        state.isRefused = true
-        state.stopCode = code
-        if state.isSent { reset(stream, code) }
+    /// Ends a stream once our message is sent, since the rest of the peer's is not wanted.
+    package func stopReceiving(on id: Int32) {
+        guard let stream = unsafe streams[id] else { return }
+        perform(stream.state.stopReceiving(.noError), on: id, stream)
     }
 
-    /// Asks the peer for an answer.
+    private func perform(
+        _ action: StreamState.Action,
+        on id: Int32,
+        _ stream: HTTP2Stream
+    ) {
+        guard case .reset(let code) = action else { return }
+        stream.drop()
+        _ = unsafe nghttp2_submit_rst_stream(session, none, id, code.rawValue)
+    }
+
+    /// Sends a PING; the event `pong` follows.
     package func ping() {
         _ = unsafe nghttp2_submit_ping(session, none, nil)
     }
@@ -397,6 +400,18 @@ import NetproxyLiveObjects
 
     // MARK: - For the callbacks
 
+    /// Notes the settings of the peer.
+    ///
+    /// Each size of its table counts, even if another follows at once (RFC 7541 §4.2).
+    func receiveSettings() {
+        let size = unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
+        )
+        unsafe encoder.admit(Int(size))
+        unsafe events.append(.settings)
+    }
+
     func open(_ id: Int32, _ stream: HTTP2Stream) { unsafe streams[id] = stream }
 
     func close(_ id: Int32) { unsafe streams[id] = nil }
@@ -406,32 +421,26 @@ import NetproxyLiveObjects
 
     func sentEnd(of id: Int32) {
         guard let stream = unsafe streams[id] else { return }
-        stream.isSent = true
-        if let code = stream.stopCode { reset(id, code) }
+        perform(stream.state.sentEnd(), on: id, stream)
     }
 
-    /// Content has arrived: how much the peer may send on all streams together does not depend on who reads
-    /// what.
-    func arrived(_ count: Int, on stream: Int32, isDropped: Bool) {
+    /// Lets the peer send as much more on all streams together as has arrived: that does not depend on the
+    /// readers of the streams.
+    func giveBack(_ count: Int) {
         _ = unsafe nghttp2_session_consume_connection(session, count)
-        if isDropped { _ = unsafe nghttp2_session_consume_stream(session, stream, count) }
     }
 
-    /// Refuses the message of a stream: as a client there is nothing to say to the peer but that.
-    func refuse(_ id: Int32, _ stream: HTTP2Stream, _ fault: HTTP2Fault) {
-        guard !stream.isRefused else { return }
-        stream.isRefused = true
-        unsafe events.append(
-            .malformed(id, fault, block.kind == .request ? block.requestLine : nil)
-        )
-        if role == .client {
-            stream.drop()
-            _ = unsafe nghttp2_submit_rst_stream(
-                session,
-                none,
-                id,
-                HTTP2Code.protocolError.rawValue
-            )
-        }
+    /// Lets the peer send as much more as was dropped.
+    func giveBackDropped(_ count: Int, on id: Int32) {
+        _ = unsafe nghttp2_session_consume_stream(session, id, count)
+    }
+
+    /// Reports a message that breaks the rules.
+    ///
+    /// A client resets the stream; a server may still respond.
+    func report(_ fault: HTTP2Fault, on id: Int32, _ stream: HTTP2Stream) {
+        let line = unsafe block.kind == .request ? block.requestLine : nil
+        unsafe events.append(.malformed(id, fault, line))
+        if role == .client { perform(stream.state.reset(.protocolError), on: id, stream) }
     }
 }

@@ -3,48 +3,37 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyLiveObjects
 
-/// One stream of a session: what is known of the message that comes, and what is still to be sent.
+/// One stream of a session: its state, and the queued parts of our message.
 final class HTTP2Stream {
-    /// The method of the request, which decides what an answer may hold.
+    /// The method of the request: it decides whether the response may have content.
     let method: HTTPMethod
-    /// Whether the head of the message has come: of a response, the final one.
-    var hasHead = false
-    /// Whether the message was refused: what still comes of it is dropped.
-    var isRefused = false
-    /// How much content is still to come, where the head says so.
-    var announced: Int?
-    /// Whether the message may have content at all.
-    var takesContent = true
+    var state = StreamState()
+    /// Whether nghttp2 waits for more content.
+    var isDeferred = false
 
-    /// The heads to send, in order, as HTTP/1 writes them: they are encoded when their frame is, since what is
-    /// encoded later may name it.
+    /// The heads to send, in order, in the format of HTTP/1.
+    ///
+    /// Each is encoded with its frame, since a later one
+    /// may refer to its entries in the table.
     private var head: (text: OutputBuffer, kind: FieldLines.Kind)?
     private var moreHeads: [(text: OutputBuffer, kind: FieldLines.Kind)] = []
 
     /// The content to send, in order.
-    private(set) var pieces: [ByteSlice] = []
-    /// How much of the first piece has been sent.
+    private var pieces: [ByteSlice] = []
+    /// The number of bytes of the first piece that have been sent.
     private var offset = 0
-    /// Whether nothing follows the pieces.
-    var isEnded = false
-    /// The fields that follow the content, as HTTP/1 writes them.
+    /// The fields that follow the content, in the format of HTTP/1.
     var trailers: OutputBuffer?
-    /// Whether the end of our message is on its way.
-    var isSent = false
-    /// What the stream is reset with once that is so, since the peer goes on sending.
-    var stopCode: HTTP2Code?
-    /// Whether nghttp2 waits for more content.
-    var isDeferred = false
     private let life = LiveObject(HTTP2Stream.self)
 
     init(_ method: HTTPMethod) {
         self.method = method
     }
 
-    /// How much of the first piece is left, in bytes.
+    /// The number of bytes that are left of the first piece.
     var ready: Int { pieces.first.map { $0.count - offset } ?? 0 }
-    /// Whether the first piece is the last one.
-    var isLastPiece: Bool { pieces.count <= 1 }
+    /// Whether nothing follows the first piece.
+    var isLastPiece: Bool { state.outgoing == .ending && pieces.count <= 1 }
 
     func queue(_ text: OutputBuffer, _ kind: FieldLines.Kind) {
         if head == nil { head = (text, kind) } else { moreHeads.append((text, kind)) }
@@ -69,34 +58,9 @@ final class HTTP2Stream {
         pieces.removeFirst()
     }
 
+    /// Drops the queued content.
     func drop() {
         pieces = []
         offset = 0
-    }
-
-    // MARK: - What comes
-
-    /// Notes the head of a request or of a final response.
-    func begin(_ framing: BodyFraming, ends: Bool) throws(HTTP2Fault) {
-        hasHead = true
-        switch framing {
-        case .none: takesContent = false
-        case .length(let length):
-            announced = length
-            if ends, length > 0 { throw .contentBelowLength }
-        case .chunked, .untilClose: break
-        }
-    }
-
-    func receive(_ count: Int) throws(HTTP2Fault) {
-        guard count > 0 else { return }
-        guard hasHead, takesContent else { throw .unexpectedContent }
-        guard let left = announced else { return }
-        guard count <= left else { throw .contentBeyondLength }
-        announced = left - count
-    }
-
-    func end() throws(HTTP2Fault) {
-        guard announced ?? 0 == 0 else { throw .contentBelowLength }
     }
 }

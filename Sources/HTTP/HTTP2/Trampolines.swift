@@ -156,7 +156,7 @@ private func receivedFrame(
     case NGHTTP2_HEADERS.rawValue: session.endBlock(on: header.stream_id, endingMessage: ends)
     case NGHTTP2_DATA.rawValue: if ends { session.endContent(on: header.stream_id) }
     case NGHTTP2_SETTINGS.rawValue:
-        if !has(header.flags, NGHTTP2_FLAG_ACK) { unsafe session.events.append(.settings) }
+        if !has(header.flags, NGHTTP2_FLAG_ACK) { session.receiveSettings() }
     case NGHTTP2_PING.rawValue:
         if has(header.flags, NGHTTP2_FLAG_ACK) { unsafe session.events.append(.pong) }
     case NGHTTP2_GOAWAY.rawValue:
@@ -239,30 +239,31 @@ private func complain(
     return 0
 }
 
-/// How much content the next frame has.
+/// Returns the length of the content of the next frame.
 private func readContent(
     _: OpaquePointer?,
-    _ stream: Int32,
+    _ id: Int32,
     _: UnsafeMutablePointer<UInt8>?,
     _ limit: Int,
     _ flags: UnsafeMutablePointer<UInt32>?,
     _: UnsafeMutablePointer<nghttp2_data_source>?,
     _ data: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let session = unsafe owner(data), let state = unsafe session.streams[stream],
+    guard let session = unsafe owner(data), let stream = unsafe session.streams[id],
         let flags = unsafe flags
     else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-    let count = min(limit, state.ready)
-    guard count > 0 || state.isEnded else {
-        state.isDeferred = true
+    let count = min(limit, stream.ready)
+    let isLast = stream.isLastPiece && count == stream.ready
+    guard count > 0 || isLast else {
+        stream.isDeferred = true
         return Int(NGHTTP2_ERR_DEFERRED.rawValue)
     }
     unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
-    if state.isEnded, state.isLastPiece, count == state.ready {
+    if isLast {
         unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
-        if let trailers = state.trailers {
+        if let trailers = stream.trailers {
             unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
-            session.submitTrailers(trailers, on: stream)
+            session.submitTrailers(trailers, on: id)
         }
     }
     return count

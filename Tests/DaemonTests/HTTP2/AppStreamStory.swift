@@ -104,6 +104,7 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1)))
     @Test func `a client that resets a stream ends its upstream exchange`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.startHTTP2 { peer, _ in
@@ -153,6 +154,51 @@ import Testing
             #expect(origin.requests.isEmpty)
             let next = try await app.request(.get, "/orders/2")
             #expect(try await app.message(on: next).status == 200)
+        }
+    }
+
+    /// The ways in which an upstream breaks a response off.
+    enum Truncation: String, CaseIterable {
+        case chunked, length, reset
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Truncation.allCases)
+    func `a response that the upstream breaks off never ends as a whole one`(
+        _ truncation: Truncation
+    ) async throws {
+        let isHTTP2 = truncation == .reset
+        let origin = try await OriginServer.start { wire in
+            if isHTTP2 {
+                let peer = HTTP2Peer(wire, as: .server)
+                try await peer.flush()
+                guard let stream = try await peer.next()?.stream else { return }
+                try await peer.beginResponse(to: stream)
+                try await peer.send("part", on: stream)
+                try await peer.reset(stream, .noError)
+                return
+            }
+            _ = try await wire.next()
+            let framing =
+                truncation == .length
+                ? "Content-Length: 100\r\n\r\npart"
+                : "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n"
+            try await wire.send("HTTP/1.1 200 OK\r\n" + framing)
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  http: \(isHTTP2 ? "http2" : "http1")
+                """
+        ) { proxy in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            try await app.flush()
+            let stream = try #require(try await app.request(.get, "/orders/1"))
+            try await app.receive { $0.hasEnded(stream) }
+            #expect(app.resets[stream] == .internalError)
+            #expect(String(decoding: app.content(on: stream), as: UTF8.self) == "part")
+            let next = try await app.request(.get, "/none")
+            #expect(try await app.message(on: next).status == 404)
         }
     }
 }

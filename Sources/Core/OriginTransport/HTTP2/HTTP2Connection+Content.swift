@@ -5,7 +5,7 @@ import NetproxyHTTP2
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The content of answers and of requests.
+/// The content of responses and of requests.
 extension HTTP2Connection {
     /// The next piece of the response's content; `nil` after the last.
     func nextPiece(of exchange: HTTP2Exchange) async throws -> ByteSlice? {
@@ -15,13 +15,11 @@ extension HTTP2Connection {
             }
             while true {
                 if let piece = exchange.takePiece() { return piece }
-                if exchange.isEnded {
+                if exchange.isComplete {
                     finish(exchange)
                     return nil
                 }
-                if let failure = exchange.failure {
-                    throw error(of: failure, on: exchange, .readingBody)
-                }
+                if let error = error(of: exchange, .readingBody) { throw error }
                 try await waitForContent(exchange)
             }
         } catch {
@@ -56,7 +54,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// Content that takes no wait, or `nil`.
+    /// The next piece of content, if it is here.
     func piece(of exchange: HTTP2Exchange) -> ByteSlice? {
         guard exchange.bodyLimit == .max || loop.now < exchange.bodyLimit else { return nil }
         return exchange.takePiece()
@@ -77,21 +75,19 @@ extension HTTP2Connection {
     }
 
     func send(_ piece: ByteSlice, on exchange: HTTP2Exchange) throws {
-        var isLast = false
-        if let left = exchange.announced {
-            guard piece.count <= left else { throw BodyWriter.LengthMismatch() }
-            exchange.announced = left - piece.count
-            isLast = piece.count == left
-        }
+        guard exchange.stream.send(piece.count) == .send else { throw BodyWriter.LengthMismatch() }
         session.send(piece, on: exchange.id)
-        // With the last bytes: in a window that they have used up, there would be no room for it.
-        if isLast { session.end(exchange.id) }
+        // The end goes with the last bytes: in a window that they have used up, there would be no room for it.
+        if exchange.stream.state.hasSentLength { try endContent(on: exchange) }
         wire.flushSoon()
     }
 
     func endContent(on exchange: HTTP2Exchange) throws {
-        guard exchange.announced ?? 0 == 0 else { throw BodyWriter.LengthMismatch() }
-        session.end(exchange.id)
+        switch exchange.stream.state.sendEnd() {
+        case .mismatch: throw BodyWriter.LengthMismatch()
+        case .send: session.end(exchange.id)
+        default: break
+        }
         wire.flushSoon()
     }
 }

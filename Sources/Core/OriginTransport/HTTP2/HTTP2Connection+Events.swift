@@ -5,18 +5,20 @@ import NetproxyHTTP2
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// What the origin says.
+/// The events of the origin.
 extension HTTP2Connection: HTTP2WireUser {
     func received(_ event: HTTP2Event, _ content: ByteSlice?) {
         switch event {
         case .response(let stream, let head, let ends):
-            note(stream) { $0.took(head, ends: ends) }
-        case .content(let stream, _):
-            if let content { note(stream) { $0.took(content) } }
-        case .ended(let stream, let trailers): note(stream) { $0.end(trailers) }
-        case .malformed(let stream, let fault, _): note(stream) { $0.fail(.malformed(fault)) }
-        case .closed(let stream, let code): closed(stream, code)
-        case .sent(let stream, let count): exchanges[stream]?.sent(count)
+            exchanges[stream]?.took(head, ends: ends)
+        case .content(let stream, _): if let content { exchanges[stream]?.stream.receive(content) }
+        case .ended(let stream, let trailers): exchanges[stream]?.end(trailers)
+        case .malformed(let stream, let fault, _): exchanges[stream]?.fail(fault)
+        case .closed(let stream, let code):
+            // It no longer counts for the origin; the reader of its content has it.
+            _ = exchanges[stream]?.stream.close(.stream(code))
+            forget(stream)
+        case .sent(let stream, let count): exchanges[stream]?.stream.sent(count)
         case .goAway:
             isLeaving = true
             owner.leaves(self)
@@ -28,27 +30,8 @@ extension HTTP2Connection: HTTP2WireUser {
         }
     }
 
-    private func note(_ stream: Int32, _ change: (HTTP2Exchange) -> Void) {
-        guard let exchange = exchanges[stream] else { return }
-        change(exchange)
-        touched.append(exchange)
-    }
-
-    private func closed(_ stream: Int32, _ code: HTTP2Code) {
-        guard let exchange = exchanges[stream] else { return }
-        exchange.close()
-        if !exchange.isEnded { exchange.fail(code == .refusedStream ? .refused : .reset(code)) }
-        touched.append(exchange)
-        // It no longer counts for the origin; who reads its content has it.
-        forget(stream)
-    }
-
-    func receivedAll() {
-        guard !touched.isEmpty else { return }
-        let exchanges = touched
-        touched.removeAll(keepingCapacity: true)
-        for exchange in exchanges { exchange.resumeIfNews() }
-    }
+    /// The events have woken the readers already.
+    func receivedAll() {}
 
     func ended(_ end: HTTP2WireEnd) {
         self.end = end
@@ -58,52 +41,52 @@ extension HTTP2Connection: HTTP2WireUser {
         let left = exchanges.all
         exchanges = StreamTable()
         for exchange in left {
-            exchange.fail(.connection(end))
-            exchange.close()
-            loop.remove(exchange)
-            exchange.resumeIfNews()
+            _ = exchange.stream.close(.connection)
+            exchange.stream.removeTimers()
         }
-        receivedAll()
         owner.closed(self)
     }
 
-    func error(
-        of failure: HTTP2Exchange.Failure,
-        on exchange: HTTP2Exchange,
-        _ phase: TimeoutPhase
-    ) -> any Error {
+    /// The error of an exchange whose response does not become complete; `nil` of any other.
+    func error(of exchange: HTTP2Exchange, _ phase: TimeoutPhase) -> (any Error)? {
+        guard exchange.stream.state.isBroken else { return nil }
         let name = peer.origin.authority
-        switch failure {
-        case .refused:
+        switch exchange.stream.state.incoming {
+        case .head, .content, .noContent, .ended, .unwanted: return nil
+        case .failed(let fault):
+            return NetworkError(
+                .httpProtocolError,
+                side: .upstream,
+                detail: "\(name) sent a malformed response: \(fault.reason)"
+            )
+        case .cut(.stream(.refusedStream)):
             return HTTP2Refusal.unsent(refusal("refused the stream"))
-        case .reset(.http11Required):
+        case .cut(.stream(.http11Required)):
             return HTTP2Refusal.needsHTTP1(refusal("wants HTTP/1.1 for this request"))
-        case .reset(let code):
+        case .cut(.stream(let code)):
             return NetworkError(
                 phase == .readingBody ? .httpResponseIncomplete : .connectionTerminated,
                 side: .upstream,
                 detail: "\(name) reset the stream: \(code)"
             )
-        case .malformed(let fault):
-            return NetworkError(
+        case .cut(.connection): return connectionError(of: exchange, phase)
+        }
+    }
+
+    private func connectionError(
+        of exchange: HTTP2Exchange,
+        _ phase: TimeoutPhase
+    ) -> NetworkError {
+        switch end {
+        case .violation(let reason):
+            NetworkError(
                 .httpProtocolError,
                 side: .upstream,
-                detail: "\(name) sent a malformed answer: \(fault.reason)"
+                detail: "\(peer.origin.authority) broke the rules of HTTP/2: \(reason)"
             )
-        case .connection(.violation(let reason)):
-            return NetworkError(
-                .httpProtocolError,
-                side: .upstream,
-                detail: "\(name) broke the rules of HTTP/2: \(reason)"
-            )
-        case .connection(.complete):
-            return peer.error(.closedByPeer, in: phase, mayBeStale: served > 1)
-        case .connection(.fault(let fault)):
-            return peer.error(
-                fault,
-                in: phase,
-                mayBeStale: served > 1 && !exchange.hasAnswered
-            )
+        case .complete, nil: peer.error(.closedByPeer, in: phase, mayBeStale: served > 1)
+        case .fault(let fault):
+            peer.error(fault, in: phase, mayBeStale: served > 1 && !exchange.hasHead)
         }
     }
 

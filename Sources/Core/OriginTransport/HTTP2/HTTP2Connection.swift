@@ -22,8 +22,6 @@ final class HTTP2Connection: TimerEntry {
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
     var exchanges = StreamTable<HTTP2Exchange>()
-    /// Those that have something new, in this turn.
-    var touched: [HTTP2Exchange] = []
     /// How many exchanges the origin admits at a time.
     var admitted: Int
     /// How many exchanges it has had.
@@ -149,7 +147,12 @@ final class HTTP2Connection: TimerEntry {
             session.end(stream)
         }
         let exchange = HTTP2Exchange(stream, on: self)
-        if isStream, case .length(let length) = framing { exchange.announced = length }
+        if isStream, case .length(let length) = framing {
+            _ = exchange.stream.state.sendHead(length: length)
+        } else {
+            _ = exchange.stream.state.sendHead()
+        }
+        if !isStream { _ = exchange.stream.state.sendEnd() }
         exchanges[stream] = exchange
         if exchanges.count == 1 { watch() }
         wire.flushSoon()
@@ -165,21 +168,14 @@ final class HTTP2Connection: TimerEntry {
         while true {
             while let head = exchange.takeHead() {
                 guard head.status.kind == .informational else {
-                    // What is known to be broken is no answer.
-                    if let failure = exchange.failure {
-                        throw error(of: failure, on: exchange, .awaitingHead)
-                    }
+                    // A response that is known to be broken is not delivered.
+                    if let error = error(of: exchange, .awaitingHead) { throw error }
                     context.upstreamStatus = head.status
                     return head
                 }
                 try await interim.pass(head, exchange.upload, context)
             }
-            if let failure = exchange.failure {
-                throw error(of: failure, on: exchange, .awaitingHead)
-            }
-            guard !exchange.isEnded else {
-                throw error(of: .reset(.protocolError), on: exchange, .awaitingHead)
-            }
+            if let error = error(of: exchange, .awaitingHead) { throw error }
             try await waitForHead(exchange, until: limit)
         }
     }
@@ -196,13 +192,13 @@ final class HTTP2Connection: TimerEntry {
             try await exchange.wait(until: deadline)
         } catch {
             if error == .timedOut, isStep, loop.now < limit {
-                // An origin that never answers the expectation gets the body after a second.
+                // An origin that never responds to the expectation gets the body after a second.
                 exchange.upload?.proceed()
                 return
             }
             throw peer.error(error, in: .awaitingHead)
         }
-        if exchange.failure == nil, let fault = exchange.upload?.fault { throw fault }
+        if !exchange.stream.state.isBroken, let fault = exchange.upload?.fault { throw fault }
     }
 
     private func response(
@@ -216,12 +212,12 @@ final class HTTP2Connection: TimerEntry {
         _ = HopByHop(removingFrom: &headers)
         // A call that has failed before its first message, with head and trailers in one: what gRPC calls
         // Trailers-Only, and can be judged as a whole.
-        if exchange.isEnded, let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
+        if let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
         if let upload = exchange.upload, upload.isHeld || head.status.kind != .successful {
             await upload.end()
         }
         let content: HTTPBody
-        if exchange.isEnded, exchange.isWholeAndShort, let whole = exchange.takeWhole() {
+        if let whole = exchange.takeWhole() {
             content = whole.isEmpty ? .empty : .bytes(whole)
             if let upload = exchange.upload {
                 // After a complete response the exchange is over, whatever is left of the content.
@@ -244,31 +240,31 @@ final class HTTP2Connection: TimerEntry {
 
     // MARK: - The end of an exchange
 
-    /// The answer is complete and taken; what is left of the request is not wanted (RFC 9113 §8.1).
+    /// Ends an exchange whose response is complete and taken: the rest of the request is not wanted (RFC 9113 §8.1).
     func finish(_ exchange: HTTP2Exchange) {
         if let upload = exchange.upload, !upload.isRunning { exchange.upload = nil }
         guard exchange.upload == nil else {
             exchange.upload?.onEnd = { [weak self, weak exchange] in
                 guard let self, let exchange else { return }
                 exchange.upload = nil
-                if !exchange.isClosed { abandon(exchange, .cancel) }
+                abandon(exchange, .cancel)
             }
             return
         }
-        if !exchange.isClosed { remove(exchange, .cancel) }
+        remove(exchange, .cancel)
     }
 
     /// Gives an exchange up, with its upload, which holds the exchange.
     func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         exchange.upload.take()?.cancel()
-        exchange.dropContent()
+        exchange.stream.content.removeAll()
         remove(exchange, code)
     }
 
     /// Forgets an exchange; its stream is reset unless both sides have ended it.
     private func remove(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         guard exchanges[exchange.id] === exchange else { return }
-        if !exchange.isClosed {
+        if case .reset(let code) = exchange.stream.reset(code) {
             session.reset(exchange.id, code)
             wire.flushSoon()
         }
@@ -276,8 +272,8 @@ final class HTTP2Connection: TimerEntry {
     }
 
     func forget(_ stream: Int32) {
-        // Its last deadline would keep it among the timers of the loop.
-        if let exchange = exchanges.take(stream) { loop.remove(exchange) }
+        guard let exchange = exchanges.take(stream) else { return }
+        exchange.stream.removeTimers()
         guard !wire.isClosed else { return }
         if exchanges.isEmpty {
             if isLeaving { return close() }

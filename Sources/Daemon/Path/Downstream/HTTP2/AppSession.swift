@@ -134,11 +134,8 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         wire.flushSoon()
     }
 
-    /// Sends content; the end goes with the last bytes, since in a window that they have used up there would
-    /// be no room for it.
-    func send(_ piece: ByteSlice, on stream: Int32, isLast: Bool) {
+    func send(_ piece: ByteSlice, on stream: Int32) {
         session.send(piece, on: stream)
-        if isLast { session.end(stream) }
         wire.flushSoon()
     }
 
@@ -147,8 +144,8 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         wire.flushSoon()
     }
 
-    func stopUpload(on stream: AppStream, isMalformed: Bool) {
-        session.stopUpload(on: stream.id, isMalformed ? .protocolError : .noError)
+    func stopReceiving(on stream: Int32) {
+        session.stopReceiving(on: stream)
         wire.flushSoon()
     }
 
@@ -165,18 +162,13 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
             guard working < mostStreams * 2 else { return reset(id, .refusedStream) }
             begin(AppStream(id, on: self, head, ends: ends))
         case .malformed(let id, let fault, let line):
-            if let stream = streams[id] {
-                guard !stream.fail(fault) else { return }
-                reset(id, .protocolError)
-                return stream.close(early: true)
-            }
+            if let stream = streams[id] { return stream.fail(fault) }
             guard working < mostStreams * 2 else { return reset(id, .protocolError) }
             begin(AppStream(id, on: self, fault, line))
         case .content(let id, _): if let content { streams[id]?.took(content) }
         case .ended(let id, _): streams[id]?.end()
         case .closed(let id, let code):
-            guard let stream = streams.take(id) else { return }
-            stream.close(early: code != .noError)
+            streams.take(id)?.close(.stream(code))
         case .sent(let id, let count): streams[id]?.sent(count)
         case .goAway, .settings, .pong, .response: break
         }
@@ -203,7 +195,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         if let timer = blockTimer.take() { loop.remove(timer) }
         let left = streams.all
         streams = StreamTable()
-        for stream in left { stream.close(early: true) }
+        for stream in left { stream.close(.connection) }
         finishIfOver()
     }
 

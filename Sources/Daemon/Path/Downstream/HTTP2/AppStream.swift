@@ -10,7 +10,7 @@ import OriginTransport
 /// One request of an app that speaks HTTP/2, and the way back to it.
 ///
 /// Not `Sendable`: it never leaves its loop.
-package final class AppStream: TimerEntry, AppSide {
+package final class AppStream: AppSide {
     let id: Int32
     package let session: AppSession
     package var request: CurrentRequest
@@ -20,43 +20,21 @@ package final class AppStream: TimerEntry, AppSide {
     package var service: DownstreamConnection.Service?
     package var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
-    /// What was understood of a head that was refused.
+    /// The readable part of a refused head.
     private let line: RequestHead?
     /// Whether the content may be a conversation, in which each side waits for the other.
     private let isConversation: Bool
-    private var pieces: [ByteSlice] = []
-    /// Whether all of the request is here.
-    private(set) var isComplete = false
-    private var fault: HTTP2Fault?
-    /// Whether the app has ended the stream early, or the connection is gone.
-    private(set) var isCut = false
-    /// Whether both sides have ended it.
-    private(set) var isClosed = false
+    private let stream: ExchangeStream
     private var pace: BodyPace
-    private var reader: CheckedContinuation<Void, Never>?
-    /// Numbers the reads, so that a late cancellation does not end a later read.
+    /// The number of the present read: a late cancellation does not end a later read.
     private var read = 0
-    private var isReadCancelled = false
-    /// Whether nothing more of the content is waited for: the connection ends in the middle of the
-    /// exchange, or the exchange is over.
-    private var isEnding = false
-    private var writer: CheckedContinuation<Void, Never>?
-    private var unsent = 0
-    /// Whether some of it has been sent since the wait for that began.
-    private var hasProgress = false
-    /// Whether a source has been made of the content, which meets every fault of it.
+    /// Whether a source was made of the content: its reader meets every fault of the content.
     private var hasSource = false
-    private var isOverdue = false
-    private var response = ResponseProgress.none
     private var pending: PendingStreamResponse?
     private let life = LiveObject(AppStream.self)
 
-    /// The part of the response that the session has.
-    private enum ResponseProgress {
-        case none, begun, ended
-    }
-
-    private var hasBegunResponse: Bool { response != .none }
+    private var state: StreamState { stream.state }
+    private var hasBegunResponse: Bool { state.outgoing != .head }
     var loop: EventLoop { session.loop }
 
     /// A request whose head is here.
@@ -66,13 +44,14 @@ package final class AppStream: TimerEntry, AppSide {
         self.head = head
         line = nil
         isConversation = RPCStatus.isCall(head.headers)
-        isComplete = ends
         peer = session.peer
         pace = BodyPace(rate: session.bounds.bodyRate)
+        stream = ExchangeStream(id, on: session.loop)
+        stream.receiveHead(head.framing)
+        if ends { stream.receiveEnd() }
         request = CurrentRequest(number: Int(id))
         request.owesContinue = head.expectsContinue && !ends
         request.takesTrailers = true
-        super.init()
     }
 
     /// A request that is refused.
@@ -84,91 +63,68 @@ package final class AppStream: TimerEntry, AppSide {
     ) {
         self.id = id
         self.session = session
-        self.fault = fault
         self.line = line.map { .refused($0.method, path: $0.path) }
         isConversation = false
         peer = session.peer
         pace = BodyPace(rate: nil)
+        stream = ExchangeStream(id, on: session.loop)
+        stream.refuse(fault)
         request = CurrentRequest(number: Int(id))
         request.takesTrailers = true
-        super.init()
     }
 
-    /// Why it is refused, where its head is.
-    package var refusal: NetworkError? { head == nil ? fault.map { NetworkError($0) } : nil }
+    /// The error of a refused head.
+    package var refusal: NetworkError? { head == nil ? state.fault.map { NetworkError($0) } : nil }
 
-    // MARK: - What the session reports
+    // MARK: - Events of the session
 
-    func took(_ piece: ByteSlice) {
-        pieces.append(piece)
-        resumeReader()
+    func took(_ piece: ByteSlice) { stream.receive(piece) }
+
+    func end() { stream.receiveEnd() }
+
+    /// The content breaks the rules: its reader responds with the fault, or the stream is reset.
+    func fail(_ fault: HTTP2Fault) {
+        stream.refuse(fault)
+        guard !hasSource || hasBegunResponse else { return }
+        perform(stream.reset(.protocolError))
+        close(.stream(.protocolError))
     }
 
-    func end() {
-        isComplete = true
-        resumeReader()
-    }
+    func sent(_ count: Int) { stream.sent(count) }
 
-    /// The content breaks the rules.
+    /// The stream is closed: nothing comes or goes.
+    func close(_ end: StreamState.End) { perform(stream.close(end)) }
+
+    /// Frees the objects of the exchange, once its task has ended.
     ///
-    /// - Returns: whether what reads the content tells the app.
-    func fail(_ fault: HTTP2Fault) -> Bool {
-        self.fault = fault
-        resumeReader()
-        return hasSource && !hasBegunResponse
-    }
-
-    func sent(_ count: Int) {
-        unsent -= count
-        hasProgress = true
-        resumeWriter()
-    }
-
-    /// Takes the end of the stream, after which nothing comes or goes; early if the app has reset it, or if
-    /// the response is not complete.
-    func close(early: Bool) {
-        let early = early || response != .ended
-        isClosed = true
-        isCut = isCut || early
-        resumeReader()
-        resumeWriter()
-        guard early else { return }
-        service?.task.cancel()
-        service?.relay.abort()
-    }
-
-    /// Frees what belongs to the exchange, once its task has ended.
-    ///
-    /// Its content may be on its way to the upstream still. An upload takes what is here of a complete
-    /// request, and nothing of any other.
+    /// Its content may be on its way to the upstream still. An upload takes the content that is here of a complete
+    /// request, and none of any other.
     func finish() {
         service = nil
         head = nil
         pending = nil
-        isEnding = true
-        if !isComplete { pieces = [] }
-        loop.remove(self)
-        resumeReader()
-        resumeWriter()
+        perform(stream.finish())
     }
 
-    /// Ends it in the middle of what it does; an app whose response has not begun is told why.
+    /// Ends the exchange at once; if its response has not begun, the client gets one that contains the reason.
     func cut() {
+        abort()
+        stream.stopReceiving(.noError)
+        if hasBegunResponse { stream.stopWriting() }
+    }
+
+    private func perform(_ action: StreamState.Action) {
+        switch action {
+        case .reset(let code): session.reset(id, code)
+        case .abort: abort()
+        case .none, .deliver, .drop, .refuse, .send, .mismatch, .wake, .free: break
+        }
+    }
+
+    /// Ends the waits of the task.
+    private func abort() {
         service?.task.cancel()
         service?.relay.abort()
-        isEnding = true
-        resumeReader()
-        if hasBegunResponse { resumeWriter() }
-    }
-
-    private func resumeReader() { reader.take()?.resume() }
-
-    private func resumeWriter() { writer.take()?.resume() }
-
-    package override func fire() {
-        isOverdue = true
-        resumeReader()
-        resumeWriter()
     }
 
     // MARK: - The request
@@ -185,7 +141,7 @@ package final class AppStream: TimerEntry, AppSide {
     package var requestLine: RequestHead? { line }
 
     package func requestBody(_ framing: BodyFraming) -> HTTPBody {
-        if isComplete, let whole { return whole }
+        if let whole { return whole }
         switch framing {
         case .none, .untilClose, .length(0): return .empty
         case .length(let length): return .stream(source, length: length)
@@ -200,54 +156,29 @@ package final class AppStream: TimerEntry, AppSide {
 
     /// The content, if all of it is here.
     private var whole: HTTPBody? {
-        guard isComplete, fault == nil else { return nil }
-        let count = pieces.reduce(0) { $0 + $1.count }
-        guard count <= AppStream.gatheringLimit else { return nil }
+        let count = stream.content.count
+        guard state.isComplete, count <= AppStream.gatheringLimit else { return nil }
         request.owesContinue = false
         guard count > 0 else { return .empty }
-        defer { pieces = [] }
         request.bytesIn += count
         session.consumed(count, on: id)
-        if pieces.count == 1, count > AppStream.copiedLength { return .bytes(pieces[0]) }
-        var writer = SlabWriter(expecting: count)
-        for piece in pieces { writer.append(piece.span) }
-        return .bytes(writer.finish())
+        return .bytes(stream.content.takeAll())
     }
-
-    /// The longest content that is copied, so that it does not hold what came with it.
-    private static let copiedLength = 1024
 
     package func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
         guard !request.owesContinue, case .stream = body, !isConversation else {
             return body
         }
         let deadline = loop.deadline(after: AppStream.gatheringTime)
-        while !isComplete, fault == nil, !isCut,
-            pieces.reduce(0, { $0 + $1.count }) < AppStream.gatheringLimit
-        {
-            guard await waitToRead(until: deadline) else { break }
+        while state.isReceiving, stream.content.count < AppStream.gatheringLimit {
+            guard await stream.wait(until: deadline) != .deadline else { break }
         }
-        if let fault { throw NetworkError(fault) }
+        if let fault = state.fault { throw NetworkError(fault) }
         return whole ?? body
     }
 
     private static let gatheringTime = Duration.milliseconds(100)
     private static let gatheringLimit = 64 * 1024
-
-    /// Waits for something to take; returns `false` at the deadline.
-    private func waitToRead(until deadline: UInt64) async -> Bool {
-        isOverdue = false
-        loop.schedule(self, at: deadline)
-        defer { loop.suspend(self) }
-        let count = pieces.count
-        while pieces.count == count, !isComplete, fault == nil, !isCut, !isOverdue,
-            !isReadCancelled,
-            !isEnding
-        {
-            await withCheckedContinuation { reader = $0 }
-        }
-        return !isOverdue
-    }
 
     /// The next piece of the request's content.
     func nextPiece() async throws -> ByteSlice? {
@@ -256,23 +187,36 @@ package final class AppStream: TimerEntry, AppSide {
             try await writeInterim(100, [:])
         }
         while true {
-            if !pieces.isEmpty {
-                let piece = pieces.removeFirst()
+            if let piece = stream.content.removeFirst() {
                 request.bytesIn += piece.count
                 session.consumed(piece.count, on: id)
                 return piece
             }
-            if let fault { throw NetworkError(fault) }
-            if isComplete { return nil }
-            if Task.isCancelled || isReadCancelled || isEnding { throw CancellationError() }
-            guard !isCut else { throw NetworkError.uploadCut }
-            let started = loop.now
-            let idle = loop.deadline(after: request.idleTimeout)
-            let slowest =
-                hasBegunResponse ? .max : pace.deadline(after: request.bytesIn, now: started)
-            let isInTime = await waitToRead(until: min(idle, slowest))
-            pace.waited(from: started, to: loop.now)
-            guard !isInTime else { continue }
+            switch state.incoming {
+            case .ended: return nil
+            case .failed(let fault): throw NetworkError(fault)
+            case .unwanted: throw CancellationError()
+            case .cut:
+                try Task.checkCancellation()
+                throw NetworkError.uploadCut
+            case .head, .content, .noContent:
+                try Task.checkCancellation()
+                try await waitForContent()
+            }
+        }
+    }
+
+    private func waitForContent() async throws {
+        let started = loop.now
+        let idle = loop.deadline(after: request.idleTimeout)
+        let slowest =
+            hasBegunResponse ? .max : pace.deadline(after: request.bytesIn, now: started)
+        let end = await stream.wait(until: min(idle, slowest))
+        pace.waited(from: started, to: loop.now)
+        switch end {
+        case .news, .over: return
+        case .canceled: throw CancellationError()
+        case .deadline:
             throw loop.now < idle
                 ? session.bounds.slowBody
                 : NetworkError.timeout(.requestBody, after: request.idleSetting)
@@ -281,16 +225,13 @@ package final class AppStream: TimerEntry, AppSide {
 
     /// Begins a read of the content; returns its number.
     func beginRead() -> Int {
-        isReadCancelled = false
         read += 1
         return read
     }
 
     /// Ends one read of the content, but no later one.
     func cancelRead(_ number: Int) {
-        guard number == read else { return }
-        isReadCancelled = true
-        resumeReader()
+        if number == read { stream.endWait(.canceled) }
     }
 
     // MARK: - The response
@@ -302,7 +243,7 @@ package final class AppStream: TimerEntry, AppSide {
     package func interimWritten() async {}
 
     package func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders) async throws {
-        guard !hasBegunResponse, !isClosed else { return }
+        guard !hasBegunResponse else { return }
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
         HeadEncoder.encodeInformational(status: status, headers: headers, into: output)
@@ -314,7 +255,7 @@ package final class AppStream: TimerEntry, AppSide {
         to head: borrowing RequestHead,
         _ persistence: Persistence
     ) -> WrittenResponse {
-        guard !isClosed, !isCut else {
+        guard state.isSending else {
             message.body.cancel()
             var broken = WrittenResponse(.broken)
             broken.fail(NetworkError.clientGone)
@@ -325,14 +266,15 @@ package final class AppStream: TimerEntry, AppSide {
         defer { loop.outputs.give(output) }
         var plan = StreamResponse(message, to: head.method)
         plan.encode(message, at: loop.wallNow, into: output)
-        response = plan.source == nil ? .ended : .begun
+        _ = stream.state.sendHead(length: plan.source == nil ? nil : plan.length)
         session.sendResponse(output, on: id, hasContent: plan.hasContent)
-        if let content = plan.content { session.send(content, on: id, isLast: true) }
+        if let content = plan.content { session.send(content, on: id) }
         guard let source = plan.source.take() else {
+            _ = sendEnd()
             endRequest()
             return WrittenResponse(.done, bytesOut: plan.content?.count ?? 0, isHeadOut: true)
         }
-        pending = PendingStreamResponse(source: source, length: plan.length)
+        pending = PendingStreamResponse(source: source)
         return WrittenResponse(.body, isHeadOut: true)
     }
 
@@ -340,27 +282,12 @@ package final class AppStream: TimerEntry, AppSide {
         guard let pending = pending.take() else { return WrittenResponse(.done, isHeadOut: true) }
         var written = WrittenResponse(.body, isHeadOut: true)
         do {
-            var left = pending.length ?? .max
-            while left > 0, let piece = try await pending.source.next() {
-                left -= piece.count
-                guard left >= 0, !isClosed, !isCut else {
-                    throw left < 0 ? BodyWriter.LengthMismatch() : NetworkError.clientGone
-                }
-                unsent = piece.count
-                // Of content whose length is known, the last piece is: only trailers may come after it.
-                if left == 0, try await pending.source.next() != nil {
-                    throw BodyWriter.LengthMismatch()
-                }
-                let isLast = left == 0 && pending.source.trailers() == nil
-                if isLast { response = .ended }
-                session.send(piece, on: id, isLast: isLast)
-                try await contentSent()
+            while !state.hasSentLength, let piece = try await pending.source.next() {
+                try await send(piece, of: pending.source)
                 written.bytesOut += piece.count
             }
-            guard pending.length == nil || left == 0 else { throw BodyWriter.LengthMismatch() }
             let trailers = pending.source.trailers()
-            response = .ended
-            session.end(on: id, trailers: trailers)
+            guard sendEnd(trailers) != .mismatch else { throw BodyWriter.LengthMismatch() }
             endRequest()
             written.finish(trailers)
             return written
@@ -374,38 +301,48 @@ package final class AppStream: TimerEntry, AppSide {
         return written
     }
 
-    /// Waits until the app has had room for the content.
-    private func contentSent() async throws(NetworkError) {
-        defer { loop.suspend(self) }
-        isOverdue = false
-        while unsent > 0, !isClosed, !isCut, !isOverdue, shutdown != .cut {
-            hasProgress = false
-            loop.schedule(self, at: loop.deadline(after: request.idleTimeout))
-            await withCheckedContinuation { writer = $0 }
-            if hasProgress { isOverdue = false }
+    /// Sends a piece of content, and waits until the client has had room for it.
+    private func send(_ piece: ByteSlice, of source: any BodySource) async throws {
+        guard state.isSending else { throw NetworkError.clientGone }
+        guard stream.send(piece.count) == .send else { throw BodyWriter.LengthMismatch() }
+        if state.hasSentLength, try await source.next() != nil {
+            throw BodyWriter.LengthMismatch()
         }
-        if unsent == 0 { return }
-        if isOverdue { throw NetworkError.timeout(.delivery, after: request.idleSetting) }
-        throw .clientGone
+        session.send(piece, on: id)
+        // The end goes with the last bytes: in a window that they have used up, there would be no room for it.
+        if state.hasSentLength, source.trailers() == nil { _ = sendEnd() }
+        if shutdown == .cut { stream.stopWriting() }
+        switch await stream.waitForRoom(idle: request.idleTimeout) {
+        case nil: break
+        case .deadline: throw NetworkError.timeout(.delivery, after: request.idleSetting)
+        case .news, .canceled, .over: throw NetworkError.clientGone
+        }
+    }
+
+    /// Ends the response, unless that has happened.
+    private func sendEnd(_ trailers: HTTPHeaders? = nil) -> StreamState.Action {
+        let action = stream.state.sendEnd()
+        if action == .send { session.end(on: id, trailers: trailers) }
+        return action
     }
 
     /// After a complete response the rest of the request is not wanted (RFC 9113 §8.1).
     private func endRequest() {
-        if !isComplete { session.stopUpload(on: self, isMalformed: fault != nil) }
+        guard !state.isComplete else { return }
+        stream.stopReceiving(.noError)
+        session.stopReceiving(on: id)
     }
 
     package func closeAfterLingering() async {}
 
     package func reset() {
-        session.reset(id, hasBegunResponse ? .internalError : .cancel)
+        perform(stream.breakOff())
     }
 }
 
 /// A response whose content comes piece by piece.
 struct PendingStreamResponse {
     let source: any BodySource
-    /// How long it is, where the head says so.
-    let length: Int?
 }
 
 /// What a response is in HTTP/2: the same as in HTTP/1, without its connection.
