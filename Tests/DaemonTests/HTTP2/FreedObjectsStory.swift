@@ -62,7 +62,7 @@ import Testing
     private static let repetitions = 5
     /// The types of the objects of an idle client connection.
     private static let connected: Set = [
-        "AppSession", "DownstreamConnection", "HTTP2Session", "HTTP2Wire", "Service",
+        "DownstreamSession", "DownstreamConnection", "HTTP2Session", "HTTP2Wire", "Service",
         "StreamSocket",
     ]
     /// The types of the objects of an idle upstream connection.
@@ -306,7 +306,7 @@ import Testing
             let idle = FreedObjectsStory.connected.union(FreedObjectsStory.pooled)
             #expect(await remains(objects, besides: idle) == [:])
             try await wire.close()
-            #expect(objects.known.contains("AppStream") == (test.downstream == .http2))
+            #expect(objects.known.contains("DownstreamStream") == (test.downstream == .http2))
         }
     }
 

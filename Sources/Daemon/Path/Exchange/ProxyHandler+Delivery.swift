@@ -10,7 +10,7 @@ extension ProxyHandler {
     ///
     /// - Returns: whether the connection may be used for another request.
     @inline(__always)
-    func deliver<App: AppSide>(
+    func deliver<App: DownstreamExchange>(
         _ response: Response,
         on app: App,
         _ exchange: inout Exchange
@@ -24,7 +24,7 @@ extension ProxyHandler {
     ///
     /// - Returns: `idle` where the response opens a tunnel, or an interim response is being written.
     @inline(never)
-    private func start<App: AppSide>(
+    private func start<App: DownstreamExchange>(
         _ response: borrowing Response,
         on app: App,
         _ exchange: inout Exchange
@@ -35,7 +35,7 @@ extension ProxyHandler {
         return write(response, on: app, &exchange)
     }
 
-    private func write<App: AppSide>(
+    private func write<App: DownstreamExchange>(
         _ response: borrowing Response,
         on app: App,
         _ exchange: inout Exchange
@@ -55,7 +55,7 @@ extension ProxyHandler {
     /// Writes what has to wait.
     // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
     @inline(never)
-    private func finish<App: AppSide>(
+    private func finish<App: DownstreamExchange>(
         _ response: Response,
         _ started: ResponseWriter.State,
         on app: App,
@@ -101,7 +101,7 @@ extension ProxyHandler {
     /// end is one that no app takes for a complete response.
     private func giveUp(
         _ written: WrittenResponse,
-        on app: some AppSide,
+        on app: some DownstreamExchange,
         _ exchange: inout Exchange
     ) {
         if !written.isHeadOut { exchange.status = nil }
@@ -114,7 +114,7 @@ extension ProxyHandler {
     /// Writes to the app why there is no response, and the record to the log.
     ///
     /// - Returns: whether the connection may be used for another request.
-    func explain<App: AppSide>(
+    func explain<App: DownstreamExchange>(
         _ error: NetworkError,
         on app: App,
         _ exchange: inout Exchange

@@ -12,7 +12,7 @@ extension ProxyHandler {
     func mapSecondTargets(
         in field: HTTPFieldName,
         of channel: Int,
-        on app: some AppSide,
+        on app: some DownstreamExchange,
         _ exchange: inout Exchange
     ) throws(NetworkError) {
         let rules = channels.channels[channel].rules
@@ -40,7 +40,7 @@ extension ProxyHandler {
         _ target: RequestTarget,
         within channel: Int,
         as exchange: borrowing Exchange,
-        on app: some AppSide
+        on app: some DownstreamExchange
     ) -> String? {
         var head = exchange.head
         var dedicated = exchange.dedicated

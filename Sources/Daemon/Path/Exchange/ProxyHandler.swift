@@ -38,7 +38,7 @@ package final class ProxyHandler {
     /// that is kept for each waiting request.
     ///
     /// - Returns: whether the connection may be used for another.
-    package func handle<App: AppSide>(on app: App) async -> Bool {
+    package func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
             var response: Response
@@ -93,7 +93,7 @@ package final class ProxyHandler {
     @inline(never)
     private func gather(
         _ request: Request,
-        on app: some AppSide
+        on app: some DownstreamExchange
     ) async throws(NetworkError) -> Request {
         var request = request
         request.body = try await app.gather(request.body)
@@ -113,7 +113,7 @@ package final class ProxyHandler {
     /// Begins the exchange of the head that was read; a request that names this proxy in absolute-form
     /// becomes one in origin-form.
     @inline(never)
-    private func begin(on app: some AppSide) -> Exchange {
+    private func begin(on app: some DownstreamExchange) -> Exchange {
         var head = app.takeHead()
         var dedicated = app.listener.channel
         let role = PerceivedRole(head.target)
@@ -136,7 +136,7 @@ package final class ProxyHandler {
 
     /// Decides where a request goes, and makes the one that goes upstream.
     @inline(never)
-    private func prepare<App: AppSide>(
+    private func prepare<App: DownstreamExchange>(
         on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> Step {
@@ -191,7 +191,7 @@ package final class ProxyHandler {
     }
 
     /// Finds the channel of a request, and checks that the app may use it this way.
-    private func planChannel<App: AppSide>(
+    private func planChannel<App: DownstreamExchange>(
         on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> UnclaimedRequests.Plan {
@@ -295,7 +295,7 @@ package final class ProxyHandler {
     }
 
     /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
-    package func interimWriter<App: AppSide>(for app: App) -> InterimWriter {
+    package func interimWriter<App: DownstreamExchange>(for app: App) -> InterimWriter {
         let bound = LoopBound(app, on: loop)
         let pseudonym = requests.pseudonym
         return { status, headers in
@@ -308,7 +308,7 @@ package final class ProxyHandler {
     }
 
     /// Refuses a malformed request, and closes the connection.
-    package func refuse<App: AppSide>(_ error: NetworkError, on app: App) async {
+    package func refuse<App: DownstreamExchange>(_ error: NetworkError, on app: App) async {
         app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
         app.request.hasChannelLimits = false
         let line = app.requestLine
@@ -323,7 +323,7 @@ package final class ProxyHandler {
     }
 
     /// Ends an exchange: counts, logs and remembers it.
-    func finish(_ exchange: inout Exchange, _ app: some AppSide) {
+    func finish(_ exchange: inout Exchange, _ app: some DownstreamExchange) {
         exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog

@@ -29,7 +29,7 @@ struct UnclaimedRequests {
     func plan(
         _ head: RequestHead,
         _ refusal: NetworkError,
-        on app: some AppSide,
+        on app: some DownstreamExchange,
         showing keys: ShownKeys
     ) throws(NetworkError) -> Plan {
         switch head.target {

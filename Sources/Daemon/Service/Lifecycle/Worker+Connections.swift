@@ -133,14 +133,14 @@ extension Worker {
     private func serveStreams(of connection: DownstreamConnection) async {
         // The end of the app's half ends a stream only if it comes in the middle of a request.
         connection.socket.onPeerClosed = nil
-        let session = AppSession(connection) { [unowned self] in serve($0) }
+        let session = DownstreamSession(connection) { [unowned self] in serve($0) }
         connection.session = session
         await session.run()
         connection.session = nil
     }
 
     /// One task for each stream; it never leaves the loop.
-    private func serve(_ stream: AppStream) {
+    private func serve(_ stream: DownstreamStream) {
         let bound = LoopBound((worker: self, stream: stream), on: loop)
         let relay = AbortRelay()
         let reference = AbortRelay.Reference(relay, on: loop)

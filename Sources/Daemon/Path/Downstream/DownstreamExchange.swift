@@ -7,7 +7,7 @@ package import NetworkCore
 /// One request of an app and the way back to it: a connection in HTTP/1, or a stream in HTTP/2.
 ///
 /// What carries a request through netproxy is written once, for both.
-package protocol AppSide: AnyObject, SendableMetatype {
+package protocol DownstreamExchange: AnyObject, SendableMetatype {
     typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
     /// The request that is being read or answered.

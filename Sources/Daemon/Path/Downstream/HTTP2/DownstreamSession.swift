@@ -10,7 +10,7 @@ import OriginTransport
 /// A connection from an app that speaks HTTP/2 (RFC 9113), and its streams.
 ///
 /// Not `Sendable`: it never leaves its loop.
-package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
+package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession {
     let loop: EventLoop
     let peer: SocketPeer
     let bounds: DownstreamConnection.Bounds
@@ -20,12 +20,12 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     let localAddress: SocketAddress?
     private(set) var shutdown = DownstreamState.Shutdown.none
     /// Serves a stream; the stream tells the session when that has ended.
-    private let serve: (AppStream) -> Void
+    private let serve: (DownstreamStream) -> Void
     private let wire: HTTP2Wire
     private let mostStreams: Int
     private var session: HTTP2Session { wire.session }
     /// Those that the app has not ended.
-    private var streams = StreamTable<AppStream>()
+    private var streams = StreamTable<DownstreamStream>()
     /// Those whose task is still at work, the app's wish or not.
     private var working = 0
     private var end: CheckedContinuation<Void, Never>?
@@ -35,7 +35,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private(set) var idleDeadline = UInt64.max
     /// Ends the connection when a head that has begun takes too long.
     private var blockTimer: ActionTimer?
-    private let life = LiveObject(AppSession.self)
+    private let life = LiveObject(DownstreamSession.self)
 
     /// How long an app may still begin streams after it was told that the connection ends.
     private static let farewell = Duration.seconds(1)
@@ -43,7 +43,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     /// Takes a connection over whose first bytes are the preface.
     package init(
         _ connection: DownstreamConnection,
-        serve: @escaping (AppStream) -> Void
+        serve: @escaping (DownstreamStream) -> Void
     ) {
         let socket = connection.socket
         loop = socket.loop
@@ -77,7 +77,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
 
     // MARK: - Streams
 
-    private func begin(_ stream: AppStream) {
+    private func begin(_ stream: DownstreamStream) {
         streams[stream.id] = stream
         working += 1
         if shutdown == .none { loop.suspend(self) }
@@ -85,7 +85,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     }
 
     /// Ends the exchange of a stream whose task is done.
-    package func ended(_ stream: AppStream) {
+    package func ended(_ stream: DownstreamStream) {
         stream.finish()
         working -= 1
         if working == 0, !hasEnded {
@@ -160,11 +160,11 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         switch event {
         case .request(let id, let head, let ends):
             guard working < mostStreams * 2 else { return reset(id, .refusedStream) }
-            begin(AppStream(id, on: self, head, ends: ends))
+            begin(DownstreamStream(id, on: self, head, ends: ends))
         case .malformed(let id, let fault, let line):
             if let stream = streams[id] { return stream.fail(fault) }
             guard working < mostStreams * 2 else { return reset(id, .protocolError) }
-            begin(AppStream(id, on: self, fault, line))
+            begin(DownstreamStream(id, on: self, fault, line))
         case .content(let id, _): if let content { streams[id]?.took(content) }
         case .ended(let id, _): streams[id]?.end()
         case .closed(let id, let code):
@@ -212,7 +212,7 @@ package final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         guard !hasEnded else { return }
         session.goAway(isLast: false)
         wire.flushSoon()
-        loop.schedule(self, at: loop.deadline(after: AppSession.farewell))
+        loop.schedule(self, at: loop.deadline(after: DownstreamSession.farewell))
     }
 
     /// Ends the connection now; apps whose response has not begun are told why.

@@ -10,9 +10,9 @@ import OriginTransport
 /// One request of an app that speaks HTTP/2, and the way back to it.
 ///
 /// Not `Sendable`: it never leaves its loop.
-package final class AppStream: AppSide {
+package final class DownstreamStream: DownstreamExchange {
     let id: Int32
-    package let session: AppSession
+    package let session: DownstreamSession
     package var request: CurrentRequest
     package var listener: DownstreamConnection.Source { session.listener }
     package let peer: SocketPeer
@@ -31,14 +31,14 @@ package final class AppStream: AppSide {
     /// Whether a source was made of the content: its reader meets every fault of the content.
     private var hasSource = false
     private var pending: PendingStreamResponse?
-    private let life = LiveObject(AppStream.self)
+    private let life = LiveObject(DownstreamStream.self)
 
     private var state: StreamState { stream.state }
     private var hasBegunResponse: Bool { state.outgoing != .head }
     var loop: EventLoop { session.loop }
 
     /// A request whose head is here.
-    init(_ id: Int32, on session: AppSession, _ head: RequestHead, ends: Bool) {
+    init(_ id: Int32, on session: DownstreamSession, _ head: RequestHead, ends: Bool) {
         self.id = id
         self.session = session
         self.head = head
@@ -57,7 +57,7 @@ package final class AppStream: AppSide {
     /// A request that is refused.
     init(
         _ id: Int32,
-        on session: AppSession,
+        on session: DownstreamSession,
         _ fault: HTTP2Fault,
         _ line: (method: HTTPMethod, path: String)?
     ) {
@@ -149,15 +149,15 @@ package final class AppStream: AppSide {
         }
     }
 
-    private var source: AppStreamBody {
+    private var source: DownstreamStreamBody {
         hasSource = true
-        return AppStreamBody(self)
+        return DownstreamStreamBody(self)
     }
 
     /// The content, if all of it is here.
     private var whole: HTTPBody? {
         let count = stream.content.count
-        guard state.isComplete, count <= AppStream.gatheringLimit else { return nil }
+        guard state.isComplete, count <= DownstreamStream.gatheringLimit else { return nil }
         request.owesContinue = false
         guard count > 0 else { return .empty }
         request.bytesIn += count
@@ -169,8 +169,8 @@ package final class AppStream: AppSide {
         guard !request.owesContinue, case .stream = body, !isConversation else {
             return body
         }
-        let deadline = loop.deadline(after: AppStream.gatheringTime)
-        while state.isReceiving, stream.content.count < AppStream.gatheringLimit {
+        let deadline = loop.deadline(after: DownstreamStream.gatheringTime)
+        while state.isReceiving, stream.content.count < DownstreamStream.gatheringLimit {
             guard await stream.wait(until: deadline) != .deadline else { break }
         }
         if let fault = state.fault { throw NetworkError(fault) }
@@ -394,10 +394,10 @@ struct StreamResponse: ~Copyable {
 }
 
 /// The content of an app's request, read as the upstream takes it.
-final class AppStreamBody: BodySource {
-    private let stream: LoopBound<AppStream>
+final class DownstreamStreamBody: BodySource {
+    private let stream: LoopBound<DownstreamStream>
 
-    init(_ stream: AppStream) {
+    init(_ stream: DownstreamStream) {
         self.stream = LoopBound(stream, on: stream.loop)
     }
 

@@ -4,7 +4,7 @@ import NetproxyHTTPMessage
 package import NetworkCore
 
 /// The way of a request over HTTP/1.
-extension DownstreamConnection: AppSide {
+extension DownstreamConnection: DownstreamExchange {
     package var localAddress: SocketAddress? { socket.localAddress }
     package var shutdown: DownstreamState.Shutdown { state.shutdown }
     package var interim: InterimWriter? { service?.interim }

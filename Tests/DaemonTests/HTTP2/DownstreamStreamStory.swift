@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The rules for HTTP/1 clients, applied to the streams of HTTP/2 clients.
-@Suite struct AppStreamStory {
+@Suite struct DownstreamStreamStory {
     private func run(
         _ root: String = "",
         _ channel: String = "",
