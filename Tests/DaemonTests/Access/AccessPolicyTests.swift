@@ -298,6 +298,22 @@ import Testing
     }
 }
 
+extension AccessPolicy {
+    /// Checks a request as the admission of a channel with all of these rules does.
+    @discardableResult
+    fileprivate func check(
+        _ head: RequestHead,
+        isChannelHost: (Authority) -> Bool,
+        userID: UInt32?,
+        localAddress: () -> SocketAddress? = { nil }
+    ) throws(NetworkError) -> ShownKeys {
+        try checkHost(head, isChannelHost: isChannelHost, localAddress: localAddress)
+        try pages.check(head.headers)
+        if listsUsers { try checkUser(userID) }
+        return try checkKey(head, role: PerceivedRole(head.target))
+    }
+}
+
 extension SocketPeer {
     fileprivate static let unknown = SocketPeer(address: "unix", process: nil)
 }

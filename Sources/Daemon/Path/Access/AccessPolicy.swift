@@ -64,75 +64,44 @@ package final class AccessPolicy: Sendable {
         self.lent = lent
     }
 
-    /// Checks a request.
+    /// Whether it admits only some users.
+    var listsUsers: Bool { !users.isEmpty }
+
+    /// Whether a request may contain a key that counts.
+    var looksForKeys: Bool { key != nil || lent != nil || unknownKeys == .refused }
+
+    /// Checks the user who sends a request, with listed users.
+    ///
+    /// - Parameter userID: the peer's, on a unix socket.
+    /// - Throws: `http_request_denied` with 403.
+    func checkUser(_ userID: UInt32?) throws(NetworkError) {
+        guard let userID else {
+            throw denied(403, "access.users requires a unix socket")
+        }
+        guard users.contains(userID) else {
+            throw denied(403, "user \(userID) is not listed in access.users")
+        }
+    }
+
+    /// Checks the key that a request contains.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - isChannelHost: whether a channel claims a host.
-    ///   - userID: the peer's, on a unix socket.
-    ///   - localAddress: the address that the connection came in on.
-    ///   - role: what the app takes netproxy for; by default, what the form of its target says.
+    ///   - role: what the app takes netproxy for.
     ///   - ownCredential: what the app has put in the path in the credential's place.
     /// - Returns: where the app sent a key for this proxy instead of an API key; it must not be forwarded.
-    /// - Throws: `http_request_denied` with 421, 403, 401 or 407.
-    @discardableResult
-    func check(
-        _ head: RequestHead,
-        isChannelHost: (Authority) -> Bool,
-        userID: UInt32?,
-        localAddress: () -> SocketAddress? = { nil },
-        role: PerceivedRole? = nil,
-        ownCredential: String? = nil
-    ) throws(NetworkError) -> ShownKeys {
-        try checkPage(head, isChannelHost: isChannelHost, localAddress: localAddress)
-        return try checkUser(head, userID: userID, role: role, ownCredential: ownCredential)
-    }
-
-    /// Checks what protects from web pages: the `Host`, and what browsers say of a request.
-    ///
-    /// - Parameters:
-    ///   - head: the request.
-    ///   - isChannelHost: whether a channel claims a host.
-    ///   - localAddress: the address that the connection came in on.
-    /// - Throws: `http_request_denied` with 421 or 403.
-    func checkPage(
-        _ head: RequestHead,
-        isChannelHost: (Authority) -> Bool,
-        localAddress: () -> SocketAddress?
-    ) throws(NetworkError) {
-        try checkHost(head, isChannelHost: isChannelHost, localAddress: localAddress)
-        try pages.check(head.headers)
-    }
-
-    /// Checks who sends a request: a user, or a program that has a key.
-    ///
-    /// - Parameters:
-    ///   - head: the request.
-    ///   - userID: the peer's, on a unix socket.
-    ///   - role: as for `check`.
-    ///   - ownCredential: as for `check`.
-    /// - Returns: as `check`.
     /// - Throws: `http_request_denied` with 403, 401 or 407.
-    func checkUser(
-        _ head: RequestHead,
-        userID: UInt32?,
-        role: PerceivedRole? = nil,
+    func checkKey(
+        _ head: borrowing RequestHead,
+        role: PerceivedRole,
         ownCredential: String? = nil
     ) throws(NetworkError) -> ShownKeys {
-        if !users.isEmpty {
-            guard let userID else {
-                throw denied(403, "access.users requires a unix socket")
-            }
-            guard users.contains(userID) else {
-                throw denied(403, "user \(userID) is not listed in access.users")
-            }
-        }
         do throws(WrongKey) {
-            return try checkKey(head, ownCredential)
+            return try shownKeys(in: head, ownCredential)
         } catch {
             // Clients that know no proxy answer only an origin's challenge (RFC 9110 §11.6.1, §11.7.1).
             let status: HTTPStatus =
-                switch role ?? PerceivedRole(head.target) {
+                switch role {
                 case .origin: 401
                 case .proxy: 407
                 }
@@ -148,7 +117,7 @@ package final class AccessPolicy: Sendable {
     ///   - localAddress: the address that the connection came in on.
     /// - Throws: `http_request_denied` with 421.
     func checkHost(
-        _ head: RequestHead,
+        _ head: borrowing RequestHead,
         isChannelHost: (Authority) -> Bool,
         localAddress: () -> SocketAddress? = { nil }
     ) throws(NetworkError) {
@@ -195,8 +164,8 @@ package final class AccessPolicy: Sendable {
     ///
     /// A lent key is valid for its channels only, even where no key is required. A key in any other field
     /// opens nothing, and is not forwarded either.
-    private func checkKey(
-        _ head: RequestHead,
+    private func shownKeys(
+        in head: borrowing RequestHead,
         _ ownCredential: String?
     ) throws(WrongKey) -> ShownKeys {
         let headers = head.headers

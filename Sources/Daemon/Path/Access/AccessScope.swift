@@ -16,6 +16,8 @@ package final class AccessScope: Sendable {
     let methods: [HTTPMethod]
     /// All paths if empty.
     private let paths: [PathPattern]
+    /// Whether it excludes any path.
+    var limitsPaths: Bool { !paths.isEmpty }
     /// The base path of the upstream, which targets include and patterns do not.
     private let basePath: String
 
@@ -25,48 +27,47 @@ package final class AccessScope: Sendable {
         self.basePath = basePath
     }
 
-    /// Checks a request.
-    ///
-    /// - Parameters:
-    ///   - head: the request.
-    ///   - target: the upstream request's.
-    /// - Throws: `http_request_denied` with 403.
-    func check(_ head: borrowing RequestHead, target: String) throws(NetworkError) {
-        if !methods.isEmpty { try checkMethod(head.method, head.headers, target) }
-        if !paths.isEmpty { try checkPath(target, head.headers) }
-    }
-
     /// Checks the second place that a field of a request names.
     ///
     /// - Throws: `http_request_denied` with 403.
     func check(_ second: SecondTarget, in field: HTTPFieldName) throws(NetworkError) {
-        guard !paths.isEmpty else { return }
+        guard limitsPaths else { return }
         guard let path = second.path, paths.contains(where: { $0.matches(path) }),
             !AccessScope.isAmbiguous(path)
         else { throw denied("\(field) names a path that access.paths does not allow") }
     }
 
-    private func checkMethod(
-        _ method: HTTPMethod,
-        _ headers: HTTPHeaders,
-        _ target: String
+    /// Checks the method of a request, with limited methods.
+    ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - target: the upstream request's.
+    /// - Throws: `http_request_denied` with 403.
+    func checkMethod(
+        of head: borrowing RequestHead,
+        target: String
     ) throws(NetworkError) {
-        guard method.isAmong(methods) else {
+        guard head.method.isAmong(methods) else {
             let allowed = methods.map(\.rawValue).joined(separator: ", ")
-            throw denied("\(method.rawValue) is not allowed; access.methods allows \(allowed)")
+            throw denied(
+                "\(head.method.rawValue) is not allowed; access.methods allows \(allowed)"
+            )
         }
         let other =
-            MethodOverride.field(in: headers)
+            MethodOverride.field(in: head.headers)
             ?? MethodOverride.parameter(of: target, beyond: methods)
         if let other {
             throw denied("\(other) asks for another method, which access.methods does not allow")
         }
     }
 
-    private func checkPath(
-        _ target: String,
-        _ headers: HTTPHeaders
-    ) throws(NetworkError) {
+    /// Checks the path of a request, with limited paths.
+    ///
+    /// - Parameters:
+    ///   - target: the upstream request's.
+    ///   - headers: the request's.
+    /// - Throws: `http_request_denied` with 403.
+    func checkPath(_ target: String, _ headers: HTTPHeaders) throws(NetworkError) {
         let path = PathPattern.path(of: target, below: basePath)
         let bytes = NormalPath(path.utf8.span).bytes
         guard paths.contains(where: { $0.matches(bytes.span) }) else {

@@ -39,6 +39,9 @@ package struct WebPagePolicy: Sendable {
         admitsNavigation = origins.contains(WebPagePolicy.ownNavigation)
     }
 
+    /// Whether it admits any web page.
+    var listsOrigins: Bool { !origins.isEmpty }
+
     /// Whether the request comes from a web page, as browsers say.
     static func isWebPage(_ headers: HTTPHeaders) -> Bool {
         headers.contains(KnownField.origin)

@@ -135,32 +135,6 @@ package final class Channel {
         return try await chain.send(request, context: &context)
     }
 
-    /// Refuses TRACE, and TRACK, which is Microsoft's name for it, where the channel adds secrets: the
-    /// response would show them to the client (RFC 9110 §9.3.8), also that of the last recipient.
-    ///
-    /// Some servers do not care about case, and some take the method from elsewhere.
-    ///
-    /// - Throws: `http_request_denied` with 403.
-    func checkTrace(_ head: RequestHead, target: String) throws(NetworkError) {
-        guard rules.sendsSecrets else { return }
-        let method = head.method
-        // The length first: it spares almost every request the comparison of texts.
-        let name: String? =
-            if method.rawValue.utf8.count == 5, MethodOverride.isTrace(method.rawValue) {
-                method.rawValue
-            } else {
-                MethodOverride.askingForTrace(in: head.headers, target)
-                    .map { "TRACE, which \($0) asks for," }
-            }
-        guard let name else { return }
-        throw NetworkError(
-            .httpRequestDenied,
-            side: .downstream,
-            detail: "\(name) would show the channel's credential",
-            status: 403
-        )
-    }
-
     /// Retires the channel when its configuration is no longer in force: exchanges may end, then its
     /// connections close.
     package func retire() {

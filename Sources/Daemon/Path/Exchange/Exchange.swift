@@ -85,11 +85,14 @@ package struct Exchange: ~Copyable {
         return id
     }
 
-    /// Assigns the exchange to a channel, and notes the fields that it wants logged before the section
-    /// is edited.
+    /// Assigns the exchange to a channel, and notes the page that may read its response, and the fields
+    /// that the channel wants logged, before the section is edited.
     mutating func enter(_ channel: Channel, by rule: RoutingRule) {
         self.channel = channel
         self.rule = rule
+        if fields.contains(.origin) {
+            page = channel.rules.access.pages.listedOrigin(of: head.headers)
+        }
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
         if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }

@@ -17,7 +17,7 @@ extension ProxyHandler {
     ) async -> Bool {
         let state = start(response, on: app, &exchange)
         if state == .done, app.persists { return true }
-        return await finish(response, state, on: app, &exchange)
+        return await deliverRest(of: response, state, on: app, &exchange)
     }
 
     /// Writes what goes out at once; for most responses that is all.
@@ -45,7 +45,7 @@ extension ProxyHandler {
         switch written.state {
         case .done:
             exchange.bytesOut = written.bytesOut
-            finish(&exchange, app)
+            recorder.record(&exchange, app)
         case .broken: giveUp(written, on: app, &exchange)
         case .idle, .head, .body: break
         }
@@ -55,8 +55,8 @@ extension ProxyHandler {
     /// Writes what has to wait.
     // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
     @inline(never)
-    private func finish<App: DownstreamExchange>(
-        _ response: Response,
+    private func deliverRest<App: DownstreamExchange>(
+        of response: Response,
         _ started: ResponseWriter.State,
         on app: App,
         _ exchange: inout Exchange
@@ -87,7 +87,7 @@ extension ProxyHandler {
             if let trailers = written.trailers { exchange.noteRPC(trailers) }
             if state == .done {
                 exchange.bytesOut = written.bytesOut
-                finish(&exchange, app)
+                recorder.record(&exchange, app)
             } else {
                 giveUp(written, on: app, &exchange)
             }
@@ -107,7 +107,7 @@ extension ProxyHandler {
         if !written.isHeadOut { exchange.status = nil }
         exchange.bytesOut = written.bytesOut
         exchange.fail(NetworkError(ofExchange: written.fault ?? CancellationError()), app.shutdown)
-        finish(&exchange, app)
+        recorder.record(&exchange, app)
         app.reset()
     }
 
@@ -123,7 +123,7 @@ extension ProxyHandler {
         let error = error.kind == .cancelled && app.shutdown == .cut ? .drainEnded : error
         exchange.fail(error, app.shutdown)
         guard error.kind != .cancelled else {
-            finish(&exchange, app)
+            recorder.record(&exchange, app)
             app.reset()
             return false
         }
@@ -157,12 +157,12 @@ extension ProxyHandler {
                 if cause.kind == .cancelled { exchange.fail(cause, app.shutdown) }
             }
             exchange.bytesOut = written.bytesOut
-            finish(&exchange, app)
+            recorder.record(&exchange, app)
             app.reset()
             return false
         }
         exchange.bytesOut = written.bytesOut
-        finish(&exchange, app)
+        recorder.record(&exchange, app)
         if !app.persists { await app.closeAfterLingering() }
         return app.persists
     }

@@ -49,9 +49,9 @@ extension ProxyHandler {
         } catch {
             upstream.close()
             exchange.fail(error, app.state.shutdown)
-            return end(&exchange, app)
+            return endTunnel(&exchange, app)
         }
-        logTunnel(opening, exchange)
+        recorder.note(opening, in: exchange)
         let tunnel = Tunnel(on: loop, idle: idle)
         await tunnel.run(
             app: TunnelOpening.stream(to: app, idleTimeout: idle.value),
@@ -59,31 +59,11 @@ extension ProxyHandler {
         )
         (app.request.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
         if let failure = tunnel.failure { exchange.failTunnel(failure, app.state.shutdown) }
-        end(&exchange, app)
+        endTunnel(&exchange, app)
     }
 
-    private func end(_ exchange: inout Exchange, _ app: DownstreamConnection) {
-        finish(&exchange, app)
+    private func endTunnel(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+        recorder.record(&exchange, app)
         if exchange.hasFailed || exchange.isAborted { app.reset() } else { app.close() }
-    }
-
-    private func logTunnel(_ opening: TunnelOpening, _ exchange: borrowing Exchange) {
-        var facts: [(name: String, value: EventRecord.Value)] = [
-            ("request_id", .text(exchange.record.context.requestID))
-        ]
-        if let name = opening.upgrade { facts.append(("protocol", .text(name))) }
-        if let address = exchange.record.context.upstreamAddress {
-            facts.append(("upstream", .text(address)))
-        }
-        (exchange.channel?.log ?? channels.ownLog).write(
-            EventRecord(
-                time: .now,
-                event: .upgrade,
-                message: "a tunnel was opened",
-                facts: facts
-            ),
-            now: .now
-        )
-        onLogged?()
     }
 }

@@ -12,24 +12,27 @@ package final class ProxyHandler {
     let loop: EventLoop
     private let requests: UpstreamRequest
     private let requestIDs: RequestIDs
-    /// Counts the requests that no channel claimed.
-    package let unclaimed = ChannelTally()
-    /// The exchanges that `netproxy why` can explain.
-    package let recent = RecentExchanges()
-    /// Prints exchanges, where `netproxy run` was started in a terminal.
-    package var console: ConsoleLines?
-    /// Called after each record.
-    package var onLogged: (() -> Void)?
+    /// Counts, logs and remembers the exchanges.
+    package let recorder: ExchangeRecorder
     /// The channels of the configuration in force.
-    package var channels: ChannelTable { didSet { decideOnVia() } }
+    package var channels: ChannelTable {
+        didSet {
+            recorder.ownLog = channels.ownLog
+            prepareChannels()
+        }
+    }
     /// The addresses at which apps reach this proxy.
-    package var listenAddresses = ListenAddresses() { didSet { decideOnVia() } }
+    package var listenAddresses = ListenAddresses() { didSet { prepareChannels() } }
+    /// Which requests each of the channels admits.
+    private var admissions: [Admission] = []
 
     package init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
         self.loop = loop
         self.requests = requests
         self.channels = channels
         requestIDs = RequestIDs()
+        recorder = ExchangeRecorder(on: loop, ownLog: channels.ownLog)
+        prepareChannels()
     }
 
     /// Answers one request.
@@ -75,7 +78,7 @@ package final class ProxyHandler {
                     throw NetworkError(ofExchange: error)
                 }
                 if let channel = exchange.channel, channel.rules.edits(response.headers) {
-                    edit(&response, &exchange)
+                    exchange.editReferences(of: &response)
                 }
                 if app.request.announcesProxy {
                     response.headers.append(.via, validated: requests.via(exchange.record.context))
@@ -140,7 +143,7 @@ package final class ProxyHandler {
         on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> Step {
-        var plan: ForwardPlan
+        let plan: ForwardPlan
         do throws(NetworkError) {
             switch try planChannel(on: app, &exchange) {
             case .answer(let response): return .answer(response)
@@ -152,24 +155,23 @@ package final class ProxyHandler {
             let keys = channels.keys.shown(in: exchange.head.headers)
             if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
             let unclaimed = UnclaimedRequests(channels: channels)
-            switch try unclaimed.plan(exchange.head, error, on: app, showing: keys) {
+            switch try unclaimed.plan(exchange.head, error, on: app) {
             case .answer(let response): return .answer(response)
             case .tunnel(let authority): return .tunnel(authority)
             case .forward(let other):
                 app.request.idleTimeout = ForwardProxy.idleTimeout
+                for field in keys.fields { exchange.head.headers.removeAll(like: field) }
                 plan = other
             }
         }
-        for field in plan.keyFields { exchange.head.headers.removeAll(like: field) }
         // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
         if exchange.head.version == .http11 {
             exchange.record.context.onInformational = app.interim
         }
-        try exchange.channel?.checkTrace(exchange.head, target: plan.target)
         if let own = try lastStop(exchange.head) { return .answer(own) }
-        var request = try requests.make(
+        var (request, refusedNominations) = try requests.make(
             &exchange.head,
-            &plan,
+            plan,
             body: app.requestBody(exchange.head.framing),
             requestID: exchange.record.context.requestID,
             over: app.version
@@ -179,87 +181,47 @@ package final class ProxyHandler {
         }
         exchange.noteDestination(of: request, showing: plan.shownTarget)
         if let channel = exchange.channel, channel.rules.editsInterim {
-            editInterim(of: &exchange)
+            exchange.editInterim()
         }
-        if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
+        if !refusedNominations.isEmpty {
+            recorder.warn(of: refusedNominations, in: exchange)
+        }
         return .send(consume request)
     }
 
-    /// A loop is possible only where a channel leads to one of our own addresses.
-    private func decideOnVia() {
+    /// Prepares all that depends on the channels and on our own addresses.
+    private func prepareChannels() {
+        admissions = channels.channels.indices.map { index in
+            Admission(to: index, of: channels, at: listenAddresses)
+        }
+        // A loop is possible only if a channel leads to one of our own addresses.
         for channel in channels.channels { channel.decideOnVia(listenAddresses) }
     }
 
-    /// Finds the channel of a request, and checks that the app may use it this way.
+    /// Finds the channel of a request, and has it admitted.
     private func planChannel<App: DownstreamExchange>(
         on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> UnclaimedRequests.Plan {
-        let table = channels
-        let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
-        let channel = table.channels[route.channel]
+        let route = try channels.router.route(exchange.head, dedicated: exchange.dedicated)
+        let channel = channels.channels[route.channel]
         exchange.enter(channel, by: route.rule)
         app.request.enter(
             idleTimeout: channel.idleTimeout,
             announcesProxy: channel.announcesProxy
         )
         if let own = route.ownCredential { exchange.hide(own) }
-        let access = channel.access
-        if exchange.fields.contains(.origin) {
-            exchange.page = access.pages.listedOrigin(of: exchange.head.headers)
-        }
-        try access.checkPage(
-            exchange.head,
-            isChannelHost: { table.isChannelHost($0) },
-            localAddress: { app.localAddress }
-        )
-        // Before anything else is asked for: a preflight can carry no key, and its method is not the
-        // one that the page wants.
-        if exchange.page != nil, CrossOrigin.isPreflight(exchange.head) {
-            let methods = channel.rules.scope.methods
-            return .answer(CrossOrigin.answer(to: exchange.head, allowing: methods))
-        }
-        let keys = try access.checkUser(
-            exchange.head,
-            userID: app.peer.userID,
-            role: exchange.role,
-            ownCredential: route.ownCredential
-        )
-        if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
-        if keys.lent != nil || channel.rules.accountChoice != nil {
-            try channel.rules.chooseAccounts(
-                for: keys.lent,
-                app.peer.userID,
-                &exchange.record.context
-            )
-        }
-        try channel.rules.scope.check(exchange.head, target: route.target)
-        try channel.rules.hidden?.check(route.target)
-        if let limiter = channel.rules.limiter {
-            let client = RateClient(
-                key: keys.lent?.id,
-                userID: app.peer.userID,
-                address: app.peer.address
-            )
-            try limiter.check(client, at: .nanoseconds(Int64(loop.now)))
-        }
-        for field in SecondTarget.fields(in: exchange.head.headers) {
-            try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
-        }
-        var (target, shown) = (route.target, route.target)
-        if let own = route.ownCredential, !keys.isInPath {
-            target = channel.rules.target(target, with: own)
-        }
-        if keys.isInQuery, let parameter = channel.rules.place?.parameter {
-            target = parameter.removed(from: target)
-            shown = target
+        let admitted: Admission.Admitted
+        switch try admissions[route.channel].admit(&exchange, from: app, along: route, at: loop.now)
+        {
+        case .answered(let response): return .answer(response)
+        case .admitted(let request): admitted = request
         }
         return .forward(
             ForwardPlan(
                 origin: channel.origin,
-                target: target,
-                shownTarget: shown,
-                keyFields: keys.fields,
+                target: admitted.target,
+                shownTarget: admitted.shownTarget,
                 credentialFields: channel.credentialFields,
                 ruledFields: channel.rules.ruledFields,
                 fillsInUserAgent: channel.rules.fillsInUserAgent,
@@ -273,25 +235,6 @@ package final class ProxyHandler {
     private func lastStop(_ head: RequestHead) throws(NetworkError) -> Response? {
         guard head.headers.contains(KnownField.maxForwards) else { return nil }
         return try MaxForwards.answer(to: head)
-    }
-
-    /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a
-    /// credential is worth a look.
-    private func warn(of nominated: [HTTPFieldName], in exchange: borrowing Exchange) {
-        let names = nominated.map(\.description).joined(separator: ", ")
-        (exchange.channel?.log ?? channels.ownLog).write(
-            EventRecord(
-                time: .now,
-                level: .warning,
-                event: .request,
-                message: "Connection named fields that only the proxy may remove",
-                facts: [
-                    ("request_id", .text(exchange.record.context.requestID)),
-                    ("fields", .text(names)),
-                ]
-            ),
-            now: .now
-        )
     }
 
     /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
@@ -320,17 +263,6 @@ package final class ProxyHandler {
         )
         if line != nil { exchange.noteRequest() } else { exchange.noteUnreadable() }
         _ = await explain(error, on: app, &exchange)
-    }
-
-    /// Ends an exchange: counts, logs and remembers it.
-    func finish(_ exchange: inout Exchange, _ app: some DownstreamExchange) {
-        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
-        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
-        let log = exchange.channel?.log ?? channels.ownLog
-        log.write(exchange.record, now: .now, keepingIn: recent.lines)
-        recent.add(exchange.note, to: &exchange.record)
-        console?.show(exchange.record, channel: exchange.channel?.name)
-        onLogged?()
     }
 }
 

@@ -23,18 +23,16 @@ struct UnclaimedRequests {
     ///   - head: the request.
     ///   - refusal: why no channel was found.
     ///   - app: its connection.
-    ///   - keys: the keys for this proxy that it shows.
     /// - Returns: what to do with it.
     /// - Throws: the refusal, or what an access check throws.
     func plan(
         _ head: RequestHead,
         _ refusal: NetworkError,
-        on app: some DownstreamExchange,
-        showing keys: ShownKeys
+        on app: some DownstreamExchange
     ) throws(NetworkError) -> Plan {
         switch head.target {
         case .authority(let authority) where app.listener.channel == nil:
-            try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.peer.userID)
+            try checkPage(head, isChannelHost: { _ in false }, on: app)
             guard head.framing == .none else {
                 throw NetworkError(
                     .httpRequestError,
@@ -46,22 +44,16 @@ struct UnclaimedRequests {
             return .tunnel(authority)
         case .absolute(let scheme, let authority, let target)
         where refusal.kind == .noChannel && channels.forward.forwards(scheme):
-            try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.peer.userID)
+            try checkPage(head, isChannelHost: { _ in false }, on: app)
             return .forward(
                 ForwardPlan(
                     origin: Origin(scheme: scheme, host: authority.host, port: authority.port),
                     target: target,
-                    shownTarget: target,
-                    keyFields: keys.fields
+                    shownTarget: target
                 )
             )
         case .asterisk where refusal.kind == .noChannel:
-            try AccessPolicy().check(
-                head,
-                isChannelHost: isAdmitted,
-                userID: app.peer.userID,
-                localAddress: { app.localAddress }
-            )
+            try checkPage(head, isChannelHost: isAdmitted, on: app)
             return .answer(MaxForwards.options)
         case .origin where refusal.kind == .noChannel:
             // The refusal lists the channels, which a web page whose own name leads here must not see.
@@ -74,6 +66,21 @@ struct UnclaimedRequests {
             throw refusal
         default: throw refusal
         }
+    }
+
+    /// Checks what protects from web pages: no user and no key is required here.
+    private func checkPage(
+        _ head: RequestHead,
+        isChannelHost: (Authority) -> Bool,
+        on app: some DownstreamExchange
+    ) throws(NetworkError) {
+        let policy = AccessPolicy()
+        try policy.checkHost(
+            head,
+            isChannelHost: isChannelHost,
+            localAddress: { app.localAddress }
+        )
+        try policy.pages.check(head.headers)
     }
 
     private static var withheld: NetworkError {

@@ -8,11 +8,9 @@ struct ForwardPlan {
     let origin: Origin
     /// Path and query for the upstream, byte for byte; a credential in the path is its marker, unless
     /// the app brings one.
-    var target: String
+    let target: String
     /// The same without a credential that the app brings.
-    var shownTarget: String
-    /// The fields in which the app presented a key for this proxy: they are removed.
-    var keyFields: [HTTPFieldName] = []
+    let shownTarget: String
     /// The fields of the channel's credential, which `Connection` must not name.
     var credentialFields: [HTTPFieldName] = []
     /// The fields that only the channel sets, in any spelling.
@@ -24,8 +22,6 @@ struct ForwardPlan {
     var announcesProxy = true
     /// Whether it does so, too, in a request that another netproxy has sent, or this one.
     var detectsCircles = false
-    /// The protected fields that `Connection` named all the same.
-    var refusedNominations: [HTTPFieldName] = []
 }
 
 /// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
@@ -48,27 +44,26 @@ package struct UpstreamRequest {
     ///
     /// - Parameters:
     ///   - head: the app's request.
-    ///   - plan: where it goes; learns which fields `Connection` may not remove.
+    ///   - plan: where it goes.
     ///   - body: the content.
     ///   - requestID: its id, unless the app gave it one.
     ///   - version: what it came in.
-    /// - Returns: the upstream request.
+    /// - Returns: the upstream request, and the protected fields that `Connection` named all the same.
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
         _ head: inout RequestHead,
-        _ plan: inout ForwardPlan,
+        _ plan: borrowing ForwardPlan,
         body: HTTPBody,
         requestID: String,
         over version: HTTPVersion
-    ) throws(NetworkError) -> Request {
+    ) throws(NetworkError) -> (request: Request, refusedNominations: [HTTPFieldName]) {
         let upgrade =
             head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
         let takesTrailers = head.takesTrailers
         // Moved, not copied: fields are added in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
-        plan.refusedNominations =
-            HopByHop(removingFrom: &headers, protecting: plan.credentialFields).refused
+        let hopByHop = HopByHop(removingFrom: &headers, protecting: plan.credentialFields)
         headers.removeImitations(of: plan.ruledFields)
         if headers.contains(HTTPFieldName.expect) {
             // Only content that is still to come can wait for a 100.
@@ -99,13 +94,14 @@ package struct UpstreamRequest {
         if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
             headers.append(.userAgent, validated: OwnRequests.userAgent)
         }
-        return Request(
+        let request = Request(
             method: head.method,
             origin: plan.origin,
             target: plan.target,
             headers: headers,
             body: body
         )
+        return (request, hopByHop.refused)
     }
 
     /// The `Via` of a response: which version the upstream spoke, and who we are.

@@ -97,8 +97,8 @@ final class Worker {
         self.shared = shared
         self.limits = limits
         handler = ProxyHandler(loop: loop, requests: requests, channels: table)
-        handler.console = ConsoleLines(shared.console)
-        handler.onLogged = { [unowned self] in armFlusher() }
+        handler.recorder.console = ConsoleLines(shared.console)
+        handler.recorder.onLogged = { [unowned self] in armFlusher() }
         loop.mayPoll = limits.mayPoll
         load = shared.spread?.join(LoopBound(self, on: loop))
     }
@@ -204,19 +204,19 @@ final class Worker {
 
     /// Returns the latest exchange with this id that ended here, if it is still remembered.
     func recentExchange(_ key: RecentExchanges.Key, _ id: String) -> RecentExchange? {
-        handler.recent.find(key, id)
+        handler.recorder.recent.find(key, id)
     }
 
     /// The lines of the exchanges that ended here and are still remembered; some of them twice.
-    var rememberedLines: [UInt8] { handler.recent.everyLine }
+    var rememberedLines: [UInt8] { handler.recorder.recent.everyLine }
 
     /// Returns the latest exchange that went wrong here, of a channel or of all.
     func newestTroubled(in channel: String?) -> RecentExchange? {
-        handler.recent.newestTroubled(in: channel)
+        handler.recorder.recent.newestTroubled(in: channel)
     }
 
     /// What no channel claimed here.
-    var unclaimed: ChannelCounters { handler.unclaimed.counters }
+    var unclaimed: ChannelCounters { handler.recorder.unclaimed.counters }
 
     /// How many connections are open.
     var connectionCount: Int { connections.count }

@@ -1,0 +1,34 @@
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+import OAuth
+
+/// The fields of a response that refer to the upstream, in the app's names.
+extension Exchange {
+    /// Edits what a response refers to, and notes what leads past netproxy.
+    @inline(never)
+    mutating func editReferences(of response: inout Response) {
+        guard let rules = channel?.rules, let view else { return }
+        leads = rules.references(view, record.context.sentCredential)
+            .edit(&response.headers)
+        // The app must not sign in past netproxy.
+        if !rules.clients.isEmpty, response.status == 401 || response.status == 403 {
+            if response.status == 403 { rules.wantedScope?.learn(from: response.headers) }
+            ResourceMetadataRemoval.edit(&response.headers)
+        }
+    }
+
+    /// Has interim responses edited like the final one.
+    mutating func editInterim() {
+        guard let rules = channel?.rules, let view, let write = record.context.onInformational
+        else { return }
+        record.context.onInformational = { status, headers in
+            var headers = headers
+            let credential = rules.stack.signing?.authorizer.currentCredential()
+            _ = rules.references(view, credential).edit(&headers)
+            try await write(status, headers)
+        }
+    }
+}

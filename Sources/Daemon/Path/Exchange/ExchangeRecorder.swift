@@ -1,0 +1,80 @@
+import NetproxyEventIO
+import NetproxyHTTPMessage
+import NetproxyRequestLog
+import NetworkCore
+
+/// Counts, logs and remembers the exchanges of a loop.
+///
+/// Not `Sendable`.
+package final class ExchangeRecorder {
+    private let loop: EventLoop
+    /// The log of the requests that no channel claims.
+    var ownLog: LogBuffer
+    /// Counts those requests.
+    package let unclaimed = ChannelTally()
+    /// The exchanges that `netproxy why` can explain.
+    package let recent = RecentExchanges()
+    /// Prints exchanges, if `netproxy run` was started in a terminal.
+    package var console: ConsoleLines?
+    /// Called after each record.
+    package var onLogged: (() -> Void)?
+
+    init(on loop: EventLoop, ownLog: LogBuffer) {
+        self.loop = loop
+        self.ownLog = ownLog
+    }
+
+    /// Ends an exchange: counts, logs and remembers it.
+    func record(_ exchange: inout Exchange, _ app: some DownstreamExchange) {
+        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
+        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
+        let log = exchange.channel?.log ?? ownLog
+        log.write(exchange.record, now: .now, keepingIn: recent.lines)
+        recent.add(exchange.note, to: &exchange.record)
+        console?.show(exchange.record, channel: exchange.channel?.name)
+        onLogged?()
+    }
+
+    /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a
+    /// credential is worth a look.
+    func warn(of nominated: [HTTPFieldName], in exchange: borrowing Exchange) {
+        write(
+            EventRecord(
+                time: .now,
+                level: .warning,
+                event: .request,
+                message: "Connection named fields that only the proxy may remove",
+                facts: [
+                    ("request_id", .text(exchange.record.context.requestID)),
+                    ("fields", .text(nominated.map(\.description).joined(separator: ", "))),
+                ]
+            ),
+            of: exchange
+        )
+    }
+
+    /// Logs that a tunnel was opened.
+    func note(_ opening: TunnelOpening, in exchange: borrowing Exchange) {
+        var facts: [(name: String, value: EventRecord.Value)] = [
+            ("request_id", .text(exchange.record.context.requestID))
+        ]
+        if let name = opening.upgrade { facts.append(("protocol", .text(name))) }
+        if let address = exchange.record.context.upstreamAddress {
+            facts.append(("upstream", .text(address)))
+        }
+        write(
+            EventRecord(
+                time: .now,
+                event: .upgrade,
+                message: "a tunnel was opened",
+                facts: facts
+            ),
+            of: exchange
+        )
+        onLogged?()
+    }
+
+    private func write(_ event: EventRecord, of exchange: borrowing Exchange) {
+        (exchange.channel?.log ?? ownLog).write(event, now: .now)
+    }
+}
