@@ -70,16 +70,13 @@ extension LineEncoder {
         plain(.authIdentity, facts.identity, output)
         number(.authGeneration, facts.generation, output)
         number(.authAge, facts.age.map { Int($0.components.seconds) }, output)
-        output.append(LogKey.authRefreshed.opening)
-        output.append(facts.isRefreshed ? "true" : "false")
+        let refreshed = LogKey.authRefreshed
+        output.append(facts.isRefreshed ? refreshed.opening : refreshed.negation)
         if let wait = facts.wait {
             output.append(LogKey.authWait.opening)
             output.append(milliseconds: wait)
         }
-        if facts.overrodeClient {
-            output.append(LogKey.authOverrodeClient.opening)
-            output.append("true")
-        }
+        if facts.overrodeClient { output.append(LogKey.authOverrodeClient.opening) }
         plain(.authNotReplayed, facts.notReplayed?.rawValue, output)
         output.append(UInt8(ascii: "}"))
     }

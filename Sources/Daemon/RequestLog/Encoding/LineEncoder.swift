@@ -63,8 +63,7 @@ package struct LineEncoder {
         if let upstream = record.context.upstreamAddress {
             plain(.upstream, upstream, output)
             let isReused = record.context.isConnectionReused
-            output.append(LogKey.reused.opening)
-            output.append(isReused ? "true" : "false")
+            output.append(isReused ? LogKey.reused.opening : LogKey.reused.negation)
         }
         number(.attempts, record.context.attempts, output)
         encode(record.context.retries, output)

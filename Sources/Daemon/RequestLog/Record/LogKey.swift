@@ -9,15 +9,22 @@ package struct LogKey: Sendable {
     }
 
     /// The beginning of the member: the comma before it unless another member may be first in the object,
-    /// the name, and the first byte of a text, a list or an object.
+    /// the name, and the first byte of a text, a list or an object; the whole member for a flag that is set.
     let opening: StaticString
+    /// The whole member for a flag that is not set.
+    let negation: StaticString
     let kind: Kind
     /// The name of the object that contains the member; `nil` for a member of the line.
     private let object: StaticString?
 
     @inline(__always)
-    private init(_ opening: StaticString, in object: StaticString? = nil, _ kind: Kind = .other) {
-        (self.opening, self.object, self.kind) = (opening, object, kind)
+    private init(
+        _ opening: StaticString,
+        ifNot negation: StaticString = "",
+        in object: StaticString? = nil,
+        _ kind: Kind = .other
+    ) {
+        (self.opening, self.negation, self.object, self.kind) = (opening, negation, object, kind)
     }
 
     /// The key; a dot separates the levels of nested objects.
@@ -63,7 +70,7 @@ extension LogKey {
     package static let tlsTime = LogKey(#""tls_ms":"#, in: "timings", .number)
     package static let firstByteTime = LogKey(#""first_byte_ms":"#, in: "timings", .number)
     package static let upstream = LogKey(#","upstream":""#)
-    package static let reused = LogKey(#","reused":"#)
+    package static let reused = LogKey(#","reused":true"#, ifNot: #","reused":false"#)
     package static let attempts = LogKey(#","attempts":"#, .number)
     package static let retries = LogKey(#","retries":["#)
     package static let auth = LogKey(#","auth":{"#)
@@ -71,9 +78,13 @@ extension LogKey {
     package static let authIdentity = LogKey(#","identity":""#, in: "auth")
     package static let authGeneration = LogKey(#","generation":"#, in: "auth", .number)
     package static let authAge = LogKey(#","age_s":"#, in: "auth", .number)
-    package static let authRefreshed = LogKey(#","refreshed":"#, in: "auth")
+    package static let authRefreshed = LogKey(
+        #","refreshed":true"#,
+        ifNot: #","refreshed":false"#,
+        in: "auth"
+    )
     package static let authWait = LogKey(#","wait_ms":"#, in: "auth", .number)
-    package static let authOverrodeClient = LogKey(#","overrode_client":"#, in: "auth")
+    package static let authOverrodeClient = LogKey(#","overrode_client":true"#, in: "auth")
     package static let authNotReplayed = LogKey(#","not_replayed":""#, in: "auth")
     package static let error = LogKey(#","error":""#)
     package static let detail = LogKey(#","detail":""#)
