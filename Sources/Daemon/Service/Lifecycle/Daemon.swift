@@ -6,38 +6,32 @@ import NetproxyPath
 import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
-import OAuth
 
 /// The daemon: starts event loops, listeners and channels, reloads them, and stops them.
 package actor Daemon {
-    let setup: DaemonSetup
-    var inForce: ConfigurationInForce
+    private let setup: DaemonSetup
+    private let serving: Serving
+    private let reloads: Reload
     let started = ContinuousClock.now
     let startedAt = Date().timeIntervalSince1970
     private(set) var shared: Worker.Shared
-    private(set) var state = DaemonState.created
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
 
-    // What a start opens, in this order; a stop closes whatever is there.
-    private(set) var loops: [EventLoop] = []
+    // A start opens these beside the parts that a reload replaces; a stop closes them.
     private var signals: LoopBound<SignalSource>?
-    private(set) var assembly: ChannelAssembly?
-    private(set) var channels = ChannelSet()
-    private(set) var workers = WorkerPool.empty
-    var listeners: ListenerSet
     private var admin: [AdminSocket] = []
     private var watchdog: Watchdog?
 
     /// The last reload, which the next one waits for.
-    var reloading: Task<Result<[String], ReloadFailure>, Never>?
+    private var reloading: Task<Result<[String], ReloadFailure>, Never>?
     /// Waits for the end of a secret's lifetime.
-    var secretRenewal: Task<Void, Never>?
+    private var secretRenewal: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
     package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
         self.setup = setup
-        inForce = ConfigurationInForce(configuration, at: startedAt)
-        listeners = ListenerSet(setup.inherited)
+        serving = Serving(configuration, setup, at: startedAt)
+        reloads = Reload(serving)
         shared = Worker.Shared(
             console: setup.console,
             stalls: RateLimitedReport(setup.report)
@@ -53,7 +47,7 @@ package actor Daemon {
     /// - Throws: an error that says which address, file or secret cannot be used.
     package func start(handlesSignals: Bool) async throws {
         let opening = Task { try await open(handlesSignals: handlesSignals) }
-        state = .starting(opening)
+        serving.state = .starting(opening)
         let outcome = await opening.result
         // A start that was cancelled has done what was asked of it, with or without an error.
         if opening.isCancelled { return await end() }
@@ -69,7 +63,7 @@ package actor Daemon {
     private func open(handlesSignals: Bool) async throws {
         // A terminal that reads the reports may go away.
         ProcessSignal.ignoreBrokenPipes()
-        let configuration = inForce.current
+        let configuration = serving.inForce.current
         // With signals, the process is the daemon's: so are its descriptors.
         if handlesSignals { claimDescriptors() }
         try startLoops(configuration)
@@ -78,48 +72,48 @@ package actor Daemon {
         let assembly = try ChannelAssembly(
             configuration,
             environment: setup.environment,
-            loop: loops[0],
+            loop: serving.loops[0],
             report: setup.report,
             followSignIn: { [weak self] name in Task { await self?.followSignIn(of: name) } }
         )
-        self.assembly = assembly
+        serving.assembly = assembly
         let (first, secretLifetime) = try await assembly.channels(of: configuration, keeping: [])
-        await replaceChannels(with: first)
-        workers = await WorkerPool(
-            on: loops,
+        await serving.replaceChannels(with: first)
+        serving.workers = await WorkerPool(
+            on: serving.loops,
             sharing: shared,
             limits: Worker.Limits(configuration),
             requests: UpstreamRequest(
                 pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
             ),
-            plan: tablePlan(assembly)
+            plan: serving.tablePlan(assembly)
         )
-        try listeners.checkReach(of: configuration)
+        try serving.listeners.checkReach(of: configuration)
         try Task.checkCancellation()
-        try await serve(try listeners.open(configuration.listenPlaces))
+        try await serving.serve(try serving.listeners.open(configuration.listenPlaces))
         for address in configuration.admin {
-            admin += try await setup.openAdmin(address, loops[0], self)
+            admin += try await setup.openAdmin(address, serving.loops[0], self)
         }
         renewSecrets(after: secretLifetime)
-        if state.isStarting { state = .serving }
-        assembly.log(.daemon, "serving \(channelCount)")
-        notify("READY=1\nSTATUS=serving \(channelCount)")
-        watchdog = Watchdog(loops, setup.environment)
+        if serving.state.isStarting { serving.state = .serving }
+        assembly.log(.daemon, "serving \(serving.channelCount)")
+        serving.notify("READY=1\nSTATUS=serving \(serving.channelCount)")
+        watchdog = Watchdog(serving.loops, setup.environment)
     }
 
     private func startLoops(_ configuration: ProxyConfiguration) throws {
         for index in 0..<configuration.loopCount {
             let loop = try setup.makeLoop(index)
             try loop.start()
-            loops.append(loop)
+            serving.loops.append(loop)
         }
-        if loops.count > 1 { shared.spread = ConnectionSpread() }
+        if serving.loops.count > 1 { shared.spread = ConnectionSpread() }
     }
 
     /// Gets as many descriptors as the process may have, and reports if that is less than it may need.
     private func claimDescriptors() {
         let count = DescriptorLimit.claim()
-        let wanted = inForce.current.limits.connections
+        let wanted = serving.inForce.current.limits.connections
         guard count < wanted else { return }
         setup.report(
             "limits.connections is \(wanted), but the process can have only \(count) connections: "
@@ -127,11 +121,8 @@ package actor Daemon {
         )
     }
 
-    /// The number of channels, with its noun.
-    var channelCount: String { Wording.count(channels.channels.count, "channel") }
-
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
-    package var addresses: [SocketAddress] { listeners.addresses }
+    package var addresses: [SocketAddress] { serving.listeners.addresses }
 
     /// Where the admin interface listens, in the order of the configuration.
     package var adminAddresses: [SocketAddress] { admin.map(\.address) }
@@ -141,56 +132,10 @@ package actor Daemon {
         adminAddresses.map { $0.isUnix ? "\($0)" : "http://\($0)/" }
     }
 
-    // MARK: - Channels and listeners
-
-    /// What every loop makes its table of the channels in force of.
-    func tablePlan(_ assembly: ChannelAssembly) -> ChannelTablePlan {
-        let configuration = inForce.current
-        return ChannelTablePlan(
-            channels.channels.map(\.rules),
-            forwarding: ForwardProxy.Settings(
-                unmatched: configuration.unmatched,
-                connect: configuration.connect,
-                destinations: setup.destinations
-            ),
-            ownLog: assembly.ownLog,
-            loops: loops.count
-        )
-    }
-
-    /// Puts channels in force, and has the token managers that are new look into the store.
-    func replaceChannels(with next: [ChannelRecord]) async {
-        let (set, managers) = await channels.replaced(with: next)
-        // Not before: the admin socket leads to these, and a token that is asked for in between would
-        // be bought with the older refresh token that is stored.
-        channels = set
-        for manager in managers {
-            // Not awaited: the first request starts it as well, should it come earlier.
-            Task { await manager.start() }
-        }
-    }
-
-    /// Accepts from sockets on every loop.
-    func serve(_ opened: [ServedAddress]) async throws {
-        for served in opened where !state.isEnding {
-            listeners.add(served)
-            try await workers.listen(on: served)
-        }
-    }
-
-    /// Accepts no more from sockets; what came over them has the time of `drain`.
-    func stopServing(_ closed: [ServedAddress]) async {
-        let limit = inForce.current.drain
-        for served in closed {
-            await workers.stopListening(on: served, within: limit)
-            listeners.remove(served)
-        }
-    }
-
     // MARK: - Signals
 
     private func handleSignals() async {
-        signals = await loops[0].call { loop in
+        signals = await serving.loops[0].call { loop in
             SignalSource(on: loop) { [self] signal in
                 // The signal's work is the actor's, not the loop's.
                 Task { await self.handle(signal) }
@@ -201,10 +146,10 @@ package actor Daemon {
     private func handle(_ signal: ProcessSignal) async {
         switch signal {
         case .terminate, .interrupt:
-            switch state.stopAction {
+            switch serving.state.stopAction {
             case .cancelStart: setup.report("stopping before everything has started")
             case .drain:
-                let drain = Wording.time(inForce.current.drain.seconds)
+                let drain = Wording.time(serving.inForce.current.drain.seconds)
                 setup.report(
                     "stopping: waiting up to \(drain) for running requests; "
                         + "Ctrl-C or another signal stops now"
@@ -212,13 +157,13 @@ package actor Daemon {
             case .wait, .nothing:
                 setup.report("stopping now")
                 // Only the renewal of refresh tokens is still waited for.
-                return await workers.cut()
+                return await serving.workers.cut()
             }
             await stop()
         case .hangUp:
             // A start reads everything anyway.
-            if !state.isStarting { await reload(by: nil) }
-        case .user1: await assembly?.logs.reopen()
+            if !serving.state.isStarting { await reload(by: nil) }
+        case .user1: await serving.assembly?.logs.reopen()
         }
     }
 
@@ -227,9 +172,103 @@ package actor Daemon {
         ProcessSignal.ignoreNotices()
     }
 
-    /// Sends a message to systemd, if it started this process.
-    func notify(_ message: String) {
-        ServiceManager.notify(message, to: setup.environment["NOTIFY_SOCKET"])
+    // MARK: - Reloading
+
+    /// Reads the configuration again; errors in it are reported, and the old one stays.
+    ///
+    /// - Parameter peer: who has requested it; `nil` for a signal, whose sender is not known.
+    /// - Returns: what is now in force, or why nothing changed.
+    @discardableResult
+    func reload(by peer: SocketPeer?) async -> Result<[String], ReloadFailure> {
+        let outcome = await reload()
+        let failure: String? =
+            switch outcome {
+            case .success: nil
+            case .failure(let failure): failure.lines.first
+            }
+        record(Audit.reload.record(by: peer, failure: failure))
+        return outcome
+    }
+
+    /// The same, without a record of who has requested it.
+    @discardableResult
+    package func reload() async -> Result<[String], ReloadFailure> {
+        await inTurn { await $0.run() }
+    }
+
+    /// Returns the channels that a reload would change, without changing them.
+    package func plan() async -> Result<[String], ReloadFailure> {
+        await ReloadPlan(serving).lines()
+    }
+
+    /// Runs a reload after those before it: each compares with the configuration that the one before has
+    /// put in force.
+    private func inTurn(
+        _ work: @escaping @Sendable (Reload) async -> Reload.Outcome
+    ) async -> Result<[String], ReloadFailure> {
+        let previous = reloading
+        let next = Task {
+            _ = await previous?.value
+            let outcome = await work(reloads)
+            if let installed = outcome.installed { renewSecrets(after: installed.secretLifetime) }
+            return outcome.result
+        }
+        reloading = next
+        return await next.value
+    }
+
+    /// Puts the configuration in force once more, with other secrets or servers.
+    ///
+    /// - Parameter channel: the one that another process may have signed in, if that is the reason.
+    /// - Returns: why that failed.
+    private func installAgain(following channel: String? = nil) async -> ReloadFailure? {
+        switch await inTurn({ await $0.runAgain(following: channel) }) {
+        case .success: nil
+        case .failure(let failure): failure
+        }
+    }
+
+    /// Makes a channel again whose authorization server is found by its upstream's URL: a user has signed
+    /// in or out.
+    func renewServer(of name: String) async {
+        guard channels[name]?.configuration.discovery != nil else { return }
+        if let failure = await installAgain() {
+            setup.report("channel \(name): the server that was found is not in force: \(failure)")
+        }
+    }
+
+    /// Makes a channel again if another process has signed in at a server, or as a client, that it was not
+    /// made for.
+    private func followSignIn(of name: String) async {
+        if case .starting(let opening) = state { _ = await opening.result }
+        if let failure = await installAgain(following: name) {
+            setup.report(
+                "channel \(name): the sign-in of another process is not in force: \(failure)"
+            )
+        }
+    }
+
+    /// How long after a failure secrets are read again.
+    private static let renewalPause = Duration.seconds(30)
+
+    /// Reads the secrets again shortly before one of them expires, without the configuration file: a
+    /// person may be editing it.
+    private func renewSecrets(after lifetime: Duration?) {
+        secretRenewal?.cancel()
+        guard let lifetime, !state.isEnding else { return }
+        let delay = max(lifetime * 0.8, .seconds(1))
+        secretRenewal = Task {
+            do { try await Task.sleep(for: delay) } catch { return }
+            await renewSecretsNow()
+        }
+    }
+
+    private func renewSecretsNow() async {
+        guard let failure = await installAgain() else { return }
+        setup.report(
+            "a secret that expires could not be read again, the old one stays: \(failure)"
+        )
+        renewSecrets(after: Daemon.renewalPause / 0.8)
     }
 
     // MARK: - Stopping
@@ -242,14 +281,14 @@ package actor Daemon {
 
     /// Returns when the daemon has stopped.
     package func waitUntilStopped() async {
-        if case .stopped = state { return }
+        if case .stopped = serving.state { return }
         await withCheckedContinuation { stopWaiters.append($0) }
     }
 
     /// Accepts no more, lets exchanges and renewals end within `drain`, and writes the logs; returns
     /// when the daemon has stopped, also if another caller began the stop.
     package func stop() async {
-        switch state {
+        switch serving.state {
         case .created, .serving: await end()
         case .starting(let opening):
             opening.cancel()
@@ -259,51 +298,51 @@ package actor Daemon {
     }
 
     private func end() async {
-        guard !state.isEnding else { return await waitUntilStopped() }
-        state = .draining
-        let drain = inForce.current.drain
+        guard !serving.state.isEnding else { return await waitUntilStopped() }
+        serving.state = .draining
+        let drain = serving.inForce.current.drain
         // Longer than systemd's own patience, if `drain` is.
         let patience = drain + Daemon.renewalTime + .seconds(10)
-        notify(
+        serving.notify(
             "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=\(Int64(patience / .microseconds(1)))"
         )
         // The loops have descriptors of their own until they drain; after that connecting fails.
-        listeners.removeAll()
+        serving.listeners.removeAll()
         let limit = SystemClock().now + drain
-        await workers.drain(within: drain)
-        await workers.cut()
+        await serving.workers.drain(within: drain)
+        await serving.workers.cut()
         // Even if the drain is used up: a response on its way may hold the only refresh token.
         await finishRenewals(until: max(limit, SystemClock().now + Daemon.renewalTime))
-        await assembly?.oauthClients.state.settle()
+        await serving.assembly?.oauthClients.state.settle()
         secretRenewal?.cancel()
         // A reload under way uses the loops; it ends early.
         reloading?.cancel()
         _ = await reloading?.value
-        await workers.close()
+        await serving.workers.close()
         if let signals { await signals.call { $0.close() } }
         // Endless answers end first, so that every reader can see their end.
-        assembly?.logs.feed.finish()
-        assembly?.clientKeys.revokeAll()
+        serving.assembly?.logs.feed.finish()
+        serving.assembly?.clientKeys.revokeAll()
         for server in admin { await server.close() }
         await watchdog?.stop()
-        (signals, admin, watchdog, workers) = (nil, [], nil, .empty)
-        for loop in loops {
+        (signals, admin, watchdog, serving.workers) = (nil, [], nil, .empty)
+        for loop in serving.loops {
             loop.stop()
             await loop.waitUntilStopped()
         }
-        loops = []
-        await assembly?.logs.finish(within: Daemon.logTime)
-        state = .stopped
+        serving.loops = []
+        await serving.assembly?.logs.finish(within: Daemon.logTime)
+        serving.state = .stopped
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []
     }
 
     /// Waits for renewals, so that no rotated refresh token is lost.
     private func finishRenewals(until end: ContinuousClock.Instant) async {
-        notify("STATUS=waiting for renewals of tokens")
-        for owner in await channels.finishRenewals(until: end) {
+        serving.notify("STATUS=waiting for renewals of tokens")
+        for owner in await serving.channels.finishRenewals(until: end) {
             let advice =
-                inForce.current.credential(of: owner.name)?.signIn
+                serving.inForce.current.credential(of: owner.name)?.signIn
                 ?? "netproxy login \(owner.name)"
             setup.report(
                 "\(owner): its newest refresh token could not be stored and is lost with this "
@@ -313,6 +352,14 @@ package actor Daemon {
     }
 
     // MARK: - Looking
+
+    var state: DaemonState { serving.state }
+    var inForce: ConfigurationInForce { serving.inForce }
+    var loops: [EventLoop] { serving.loops }
+    var assembly: ChannelAssembly? { serving.assembly }
+    var channels: ChannelSet { serving.channels }
+    var workers: WorkerPool { serving.workers }
+    var listeners: ListenerSet { serving.listeners }
 
     /// Why the daemon should get no traffic; empty while it should.
     var reasonsNotReady: [String] {

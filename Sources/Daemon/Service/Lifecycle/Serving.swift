@@ -1,0 +1,81 @@
+import NetproxyChannels
+import NetproxyConfig
+import NetproxyEventIO
+import NetproxyPath
+import NetproxySystem
+import OAuth
+
+/// The open parts of a daemon, and the configuration that they follow.
+///
+/// A start fills it in, a reload replaces its parts, and a stop closes them.
+///
+/// Not `Sendable`: it never leaves the daemon's actor.
+final class Serving {
+    let setup: DaemonSetup
+    var state = DaemonState.created
+    var inForce: ConfigurationInForce
+    var loops: [EventLoop] = []
+    var assembly: ChannelAssembly?
+    private(set) var channels = ChannelSet()
+    var workers = WorkerPool.empty
+    var listeners: ListenerSet
+
+    /// Holds what a start begins with.
+    init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup, at now: Double) {
+        self.setup = setup
+        inForce = ConfigurationInForce(configuration, at: now)
+        listeners = ListenerSet(setup.inherited)
+    }
+
+    /// The number of channels, with its noun.
+    var channelCount: String { Wording.count(channels.channels.count, "channel") }
+
+    /// What every loop makes its table of the channels in force of.
+    func tablePlan(_ assembly: ChannelAssembly) -> ChannelTablePlan {
+        let configuration = inForce.current
+        return ChannelTablePlan(
+            channels.channels.map(\.rules),
+            forwarding: ForwardProxy.Settings(
+                unmatched: configuration.unmatched,
+                connect: configuration.connect,
+                destinations: setup.destinations
+            ),
+            ownLog: assembly.ownLog,
+            loops: loops.count
+        )
+    }
+
+    /// Puts channels in force, and has the token managers that are new look into the store.
+    func replaceChannels(with next: [ChannelRecord]) async {
+        let (set, managers) = await channels.replaced(with: next)
+        // Not before: the admin socket leads to these, and a token that is asked for in between would
+        // be bought with the older refresh token that is stored.
+        channels = set
+        for manager in managers {
+            // Not awaited: the first request starts it as well, should it come earlier.
+            Task { await manager.start() }
+        }
+    }
+
+    /// Accepts from sockets on every loop.
+    func serve(_ opened: [ServedAddress]) async throws {
+        for served in opened where !state.isEnding {
+            listeners.add(served)
+            try await workers.listen(on: served)
+        }
+    }
+
+    /// Accepts no more from sockets; what came over them has the time of `drain`.
+    func stopServing(_ closed: [ServedAddress]) async {
+        let limit = inForce.current.drain
+        for served in closed {
+            await workers.stopListening(on: served, within: limit)
+            listeners.remove(served)
+        }
+    }
+
+    /// Sends a message to systemd, if it started this process.
+    func notify(_ message: String) {
+        ServiceManager.notify(message, to: setup.environment["NOTIFY_SOCKET"])
+    }
+}
