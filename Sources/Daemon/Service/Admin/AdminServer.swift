@@ -94,7 +94,7 @@ enum AdminServer {
             }
         }
         let server = try await opened.unwrapped()
-        return AdminSocket(address: socket.address) {
+        return AdminSocket(socket: socket) {
             await server.wait(atMost: .seconds(1)) { $0.drain($1) }
             await server.call { $0.close() }
         }

@@ -42,7 +42,10 @@ package struct DaemonSetup: Sendable {
 
 /// A socket of the admin interface.
 struct AdminSocket: Sendable {
-    let address: SocketAddress
+    /// Holds the socket: its last owner removes its file.
+    let socket: SharedSocket
     /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
     let close: @Sendable () async -> Void
+
+    var address: SocketAddress { socket.address }
 }
