@@ -41,6 +41,11 @@ package final class ProxyHandler {
     package func handle<App: AppSide>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
+            if channels.hasOutages {
+                // A channel that serves can have replaced it by then, which the request finds.
+                await channels.outage(for: exchange.head, dedicated: exchange.dedicated)?
+                    .waitForFirstAttempt()
+            }
             var response: Response
             switch try prepare(on: app, &exchange) {
             case .answer(let own): response = own
@@ -219,6 +224,8 @@ package final class ProxyHandler {
             let methods = channel.rules.scope.methods
             return .answer(CrossOrigin.answer(to: exchange.head, allowing: methods))
         }
+        // Before the key is checked: the channel may lack its key.
+        if let outage = channel.rules.outage { throw outage.refusal() }
         let keys = try access.checkUser(
             exchange.head,
             userID: app.peer.userID,
