@@ -200,7 +200,9 @@ struct TokenCommand: AsyncParsableCommand {
             )
             throw ExitCode.failure
         }
-        if tokens.isEmpty { try StandardOutput.write("\(channel): no OAuth token") }
+        let reason = status.channels.first { $0.name == channel }?.reason
+        if let reason { try StandardOutput.write("\(channel): \(reason)") }
+        if tokens.isEmpty, reason == nil { try StandardOutput.write("\(channel): no OAuth token") }
         for (owner, token) in tokens {
             try StandardOutput.write("\(owner): \(token.summary(of: owner))")
             if let error = token.lastError { try StandardOutput.write("last error: \(error)") }

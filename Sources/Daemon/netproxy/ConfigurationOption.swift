@@ -144,7 +144,9 @@ struct ConfigurationFile: Sendable {
     /// How much of a configuration is checked.
     enum Checks {
         case text
-        /// Also the files and secrets that it names.
+        /// Also the files and secrets of the daemon itself; channels may lack theirs.
+        case textAndOwnFiles
+        /// Also all files and secrets that it names.
         case textAndFiles
     }
 
@@ -195,13 +197,14 @@ struct ConfigurationFile: Sendable {
         )
         switch checks {
         case .text: return loaded
-        case .textAndFiles:
+        case .textAndOwnFiles, .textAndFiles:
             let resolver = SecretResolver(environment: environment)
             // Outside of systemd, a service's credentials cannot be looked at.
             let isOutside = reader == .command && !resolver.hasCredentials
             return ConfigurationChecker(
                 resolver: resolver,
-                credentials: isOutside ? .unchecked : .checked
+                credentials: isOutside ? .unchecked : .checked,
+                scope: checks == .textAndOwnFiles ? .daemon : .everything
             ).check(loaded)
         }
     }

@@ -18,11 +18,13 @@ struct RunCommand: AsyncParsableCommand {
     func run() async throws {
         // Reading secrets may take a while; a start reads everything anyway.
         Daemon.ignoreNotices()
-        let configuration = try file.load(by: .service)
+        let configuration = try file.load(.textAndOwnFiles, by: .service)
         let (path, environment) = (file.config, ProcessInfo.processInfo.environment)
         var setup = DaemonSetup(
             report: { StandardError.report("netproxy: \($0)") },
-            readConfiguration: { ConfigurationFile(path: path, reader: .service).read() }
+            readConfiguration: {
+                ConfigurationFile(path: path, reader: .service).read(.textAndOwnFiles)
+            }
         )
         setup.environment = environment
         setup.inherited = InheritedSockets(environment)

@@ -186,7 +186,7 @@ import Testing
             let path = "\(proxy.directory)/sample"
             let channels = "orders: { stub: [{ file: '\(path)' }] }"
             await proxy.reload(channels: channels)
-            #expect(proxy.reports.contains { $0.contains("stub: cannot read \(path)") })
+            #expect(proxy.reports.contains { $0.contains("stub[0].file: cannot read \(path)") })
             var seen: [String] = []
             for text in ["one", "two"] {
                 try Data(text.utf8).write(to: URL(filePath: path))

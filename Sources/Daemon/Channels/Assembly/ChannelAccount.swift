@@ -16,6 +16,9 @@ package struct ChannelAccount: Sendable {
     /// The name of the identity; `nil` for the channel's own credential.
     package var identity: String? { credential.identity }
 
+    /// The reason why it cannot be used, if its secrets cannot be read or used.
+    var missing: String? { (authorizer as? MissingCredential)?.detail }
+
     /// The engine of its tokens, if they can be renewed.
     package var engine: OAuthManager? { authorizer.engine }
 
@@ -35,5 +38,21 @@ package struct ChannelAccount: Sendable {
     /// Which clients it is for.
     var clients: AccountChoice.Clients {
         AccountChoice.Clients(identity: identity, users: credential.users)
+    }
+}
+
+extension ChannelAccount {
+    /// Takes the place of a credential that cannot be made.
+    init(
+        _ credential: CredentialConfiguration,
+        _ inputs: ChannelInputs,
+        missing error: any Error
+    ) {
+        let detail = (error as? SecretError)?.outcome ?? "\(error)"
+        self.init(
+            credential: credential,
+            inputs: inputs,
+            authorizer: MissingCredential(detail: detail)
+        )
     }
 }

@@ -13,8 +13,10 @@ extension ChannelAssembly {
     /// Returns what supplies the credentials of a channel; those of `known` are used again if they were
     /// made of the same.
     ///
+    /// A channel with several credentials gets a `MissingCredential` for each that cannot be made.
+    ///
     /// - Throws: an error that names the credential and the key, for a secret that cannot be read or that
-    ///   no field may hold.
+    ///   no field may hold, unless the channel has another credential.
     func accounts(
         of channel: ChannelConfiguration,
         _ inputs: ChannelInputs,
@@ -29,23 +31,34 @@ extension ChannelAssembly {
             if !credential.signsRequests,
                 let shared = known.first(where: {
                     $0.identity != nil && $0.credential == credential && $0.inputs == part
-                        && $0.tokenRegion == tokenRegion
+                        && $0.tokenRegion == tokenRegion && $0.missing == nil
                 })
             {
                 accounts.append(shared.signing(for: channel))
                 continue
             }
-            let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, part, of: channel, log)
-            else { continue }
-            let account = ChannelAccount(
-                credential: credential,
-                inputs: part,
-                authorizer: authorizer,
-                tokenRegion: tokenRegion
-            )
-            known.append(account)
-            accounts.append(account)
+            do {
+                guard credential.isRead(in: inputs) else {
+                    throw IOError.system("\(credential.owner): its secrets cannot be read")
+                }
+                let log = credential.identity == nil ? log : ownLog
+                guard let authorizer = try await authorizer(credential, part, of: channel, log)
+                else { continue }
+                let account = ChannelAccount(
+                    credential: credential,
+                    inputs: part,
+                    authorizer: authorizer,
+                    tokenRegion: tokenRegion
+                )
+                known.append(account)
+                accounts.append(account)
+            } catch  where channel.credentials.count > 1 {
+                accounts.append(ChannelAccount(credential, part, missing: error))
+            }
+        }
+        let missing = accounts.compactMap(\.missing)
+        if !missing.isEmpty, missing.count == accounts.count {
+            throw IOError.system(missing.joined(separator: "; "))
         }
         return accounts
     }
@@ -224,25 +237,6 @@ extension ChannelAssembly {
         }
     }
 
-    /// Reports a refresh token that two credentials begin with, unless both were there before: a server that
-    /// rotates it takes the second use for theft and ends both sessions (RFC 9700 §4.14.2).
-    func reportSharedSeeds(among channels: [ChannelRecord], besides present: [ChannelRecord]) {
-        func seeds(_ channels: [ChannelRecord]) -> [CredentialConfiguration.Owner: Secret] {
-            channels.flatMap(\.accounts).reduce(into: [:]) { $0[$1.credential.owner] = $1.seed }
-        }
-        let known = seeds(present)
-        let all = seeds(channels).sorted { $0.key.description < $1.key.description }
-        for (index, one) in all.enumerated() {
-            guard let other = all[..<index].first(where: { $0.value == one.value }),
-                known[one.key] != one.value || known[other.key] != other.value
-            else { continue }
-            report(
-                "\(other.key) and \(one.key): the same refresh_token; a server that rotates it ends both "
-                    + "sessions: make it an identity, or give each its own"
-            )
-        }
-    }
-
     private func events(
         of owner: CredentialConfiguration.Owner,
         _ log: ChannelLog
@@ -256,15 +250,5 @@ extension ChannelAssembly {
             }
             if let line = event.line { report("\(owner): \(line)") }
         }
-    }
-}
-
-extension ChannelAccount {
-    /// The configured refresh token that it begins with.
-    fileprivate var seed: Secret? {
-        guard let settings = credential.oauth, settings.grant == .refreshToken,
-            let reference = settings.refreshToken
-        else { return nil }
-        return inputs.secrets[reference]
     }
 }

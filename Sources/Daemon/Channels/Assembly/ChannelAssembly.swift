@@ -13,9 +13,11 @@ import OriginTransport
 /// Makes the channels of a configuration: reads secrets, opens logs, and makes OAuth managers.
 package final class ChannelAssembly: Sendable {
     let environment: [String: String]
-    /// The secrets that a reload has read so far; empty between reloads.
+    /// The secrets of the channel that is being made; otherwise empty.
     package let secrets: SecretReader
     package let oauthClients: OAuthAssembly
+    /// Reads the secrets and files of channels.
+    package let inputs: InputReader
     /// The directory of tokens, and of bodies that are kept on disk.
     private let stateDirectory: String
     /// The logs of the channels and of the daemon itself.
@@ -51,6 +53,7 @@ package final class ChannelAssembly: Sendable {
             loop: loop,
             report: report
         )
+        inputs = InputReader(resolver: secrets.resolver, oauthClients: oauthClients)
         stateDirectory = configuration.state
         logs = try ChannelLogs(configuration.log, report: report)
         let ownLog = logs.log(LogLabels())
@@ -65,98 +68,123 @@ package final class ChannelAssembly: Sendable {
         }
     }
 
-    /// Returns the channels; one whose configuration, secrets and certificates have not changed is kept
-    /// with its token, its pools and its open connections.
+    /// Makes the channels of a configuration; one whose configuration, secrets and certificates have not
+    /// changed is kept with its token, its pools and its open connections.
     ///
-    /// With them comes the time after which a secret has to be read again, if a program has said so.
+    /// A channel with an unreadable secret or file uses the earlier value. Without one, a channel in force
+    /// stays as it was, and another one refuses its requests.
+    ///
+    /// - Parameters:
+    ///   - configuration: the configuration.
+    ///   - present: the channels in force.
+    ///   - occasion: a start or a reload.
+    /// - Returns: the channels, in the order of the configuration.
+    /// - Throws: an error that affects all channels.
     package func channels(
         of configuration: ProxyConfiguration,
-        keeping present: [ChannelRecord]
-    ) async throws -> (channels: [ChannelRecord], secretLifetime: Duration?) {
+        keeping present: [ChannelRecord],
+        at occasion: AssembledChannels.Occasion
+    ) async throws -> AssembledChannels {
         secrets.forget()
         defer { secrets.forget() }
         if let objection = FileTrust.objection(toDirectory: stateDirectory) {
             report("warning: state: \(objection)")
         }
-        let inputs = try await inputs(of: configuration, keeping: present)
-        var channels: [ChannelRecord] = []
-        var accounts = present.flatMap(\.accounts)
-        for (wanted, inputs) in zip(configuration.channels, inputs) {
-            if let kept = present.first(where: {
-                $0.configuration == wanted && $0.inputs == inputs
-            }) {
-                channels.append(kept)
-            } else {
-                let earlier = present.first { $0.name == wanted.name }
-                channels.append(try await make(wanted, inputs, &accounts, replacing: earlier))
-            }
-        }
-        reportSharedSeeds(among: channels, besides: present)
-        return (channels, secrets.lifetime)
-    }
-
-    /// Reads the secrets and files that the channels are made of.
-    ///
-    /// - Throws: `ConfigurationErrors`, for every secret that cannot be read.
-    private func inputs(
-        of configuration: ProxyConfiguration,
-        keeping present: [ChannelRecord]
-    ) async throws -> [ChannelInputs] {
-        // The key of the state is read at a start only.
-        await secrets.runPrograms(
-            secrets: configuration.channels.flatMap(\.secretReferences)
-                + (present.isEmpty ? configuration.stateKeys : []),
-            documents: configuration.channels.flatMap(\.documentReferences)
+        // A failure here is the daemon's, not a channel's.
+        try await oauthClients.prepareState(for: configuration.channels)
+        let readings = await inputs.read(
+            configuration,
+            knowing: present.servers,
+            patience: occasion.patience
         )
-        var errors: [ConfigurationError] = []
-        var inputs: [ChannelInputs] = []
-        for channel in configuration.channels {
-            let earlier = present.first { $0.name == channel.name }?.inputs.pinned
-            inputs.append(
-                await self.inputs(of: channel, reading: secrets, knowing: earlier) {
-                    reference,
-                    problem in
-                    errors.append(
-                        configuration.error(of: reference, in: channel.name, problem)
-                    )
-                }
-            )
+        try Task.checkCancellation()
+        var assembled = AssembledChannels()
+        var known = present.flatMap(\.accounts)
+        let paces = Paces(of: configuration.channels, readings)
+        for (index, (wanted, pending)) in zip(configuration.channels, readings).enumerated() {
+            var made = await channel(wanted, pending.ended, keeping: present, &known)
+            if occasion == .reload, made.reasons == nil { made.reasons = [ChannelOutage.late] }
+            let channel =
+                try made.channel ?? refusing(wanted, because: made.reasons, at: paces[index])
+            assembled.add(channel, of: wanted, pending, lacking: made.reasons, at: paces[index])
         }
-        guard errors.isEmpty else { throw ConfigurationErrors(errors) }
-        return inputs
+        SharedSeeds.warnings(among: assembled.channels, besides: present).forEach(report)
+        return assembled
     }
 
-    /// Reads the secrets and files that a channel is made of.
+    /// Makes a channel from a reading; an unchanged one is kept.
     ///
     /// - Parameters:
-    ///   - channel: the channel.
-    ///   - secrets: reads them.
-    ///   - earlier: the server that was known before, for a store that cannot be read now.
-    ///   - onProblem: gets each secret that cannot be read.
-    /// - Returns: what could be read.
-    package func inputs(
-        of channel: ChannelConfiguration,
-        reading secrets: SecretReader,
-        knowing earlier: PinnedServer? = nil,
-        onProblem: (SecretReference, SecretError) -> Void
-    ) async -> ChannelInputs {
-        var inputs = ChannelInputs(files: channel.files)
-        inputs.note(await oauthClients.stored(of: channel, orKnown: earlier), of: channel)
-        for reference in channel.secretReferences {
-            do throws(SecretError) {
-                inputs.secrets[reference] = try await secrets.secret(reference)
-            } catch {
-                onProblem(reference, error)
-            }
+    ///   - wanted: its configuration.
+    ///   - reading: the values that were read; `nil` if the reading has not ended.
+    ///   - present: the channels in force.
+    ///   - known: the credentials that channels can share; new ones are added.
+    /// - Returns: the channel, `nil` if it cannot serve, and the reasons why it lacks something, `nil` if the
+    ///   reading has not ended.
+    private func channel(
+        _ wanted: ChannelConfiguration,
+        _ reading: ChannelReading?,
+        keeping present: [ChannelRecord],
+        _ known: inout [ChannelAccount]
+    ) async -> (channel: ChannelRecord?, reasons: [String]?) {
+        let earlier = present.first { $0.name == wanted.name && $0.outage == nil }
+        let fallback = earlier.flatMap { $0.configuration.mayStand(inFor: wanted) ? $0 : nil }
+        guard var reading else { return (fallback, nil) }
+        var reasons = reading.reasons
+        let isComplete = reading.fillIn(from: present.map(\.inputs))
+        guard isComplete || wanted.canServe(with: reading.inputs) else {
+            return (fallback, reasons)
         }
-        for reference in channel.documentReferences {
-            do throws(SecretError) {
-                inputs.documents[reference] = try await secrets.document(reference)
-            } catch {
-                onProblem(reference, error)
-            }
+        if let earlier, earlier.configuration == wanted, earlier.inputs == reading.inputs {
+            return (earlier, reasons + earlier.unusableCredentials)
         }
-        return inputs
+        secrets.hold(reading.inputs)
+        do {
+            let made = try await make(wanted, reading.inputs, &known, replacing: earlier)
+            return (made, reasons + made.unusableCredentials)
+        } catch {
+            let reason = (error as? SecretError)?.outcome ?? "\(error)"
+            if !reasons.contains(reason) { reasons.append(reason) }
+            return (fallback, reasons)
+        }
+    }
+
+    /// Makes a channel again after its inputs were read again.
+    ///
+    /// - Parameters:
+    ///   - outage: the outage of the channel.
+    ///   - reading: the values that were read.
+    ///   - present: the channels in force.
+    /// - Returns: the channel, `nil` if it cannot serve, and the reasons why it lacks something.
+    package func channel(
+        after outage: ChannelOutage,
+        _ reading: ChannelReading,
+        keeping present: [ChannelRecord]
+    ) async -> (channel: ChannelRecord?, reasons: [String]) {
+        secrets.forget()
+        defer { secrets.forget() }
+        var known = present.flatMap(\.accounts)
+        let made = await channel(outage.configuration, reading, keeping: present, &known)
+        if let channel = made.channel {
+            let next = present.map { $0.name == channel.name ? channel : $0 }
+            SharedSeeds.warnings(among: next, besides: present).forEach(report)
+        }
+        return (made.channel, made.reasons ?? [])
+    }
+
+    /// Makes a channel that refuses its requests until its secrets and files have been read.
+    private func refusing(
+        _ wanted: ChannelConfiguration,
+        because reasons: [String]?,
+        at pace: RecoveryPace
+    ) throws -> ChannelRecord {
+        // Nothing opens it, even if it lacks `access.key`.
+        let key = wanted.access.key.map { _ in ClientKeys.makeUnknown() }
+        return try ChannelRecord(
+            ChannelOutage(of: wanted, .refused, because: reasons, pace: pace),
+            access: AccessPolicy(wanted, key: key, lending: clientKeys),
+            log: logs.log(LogLabels(wanted))
+        )
     }
 
     /// Whether the sign-in that is stored for a channel is another one than it was made for; no, if that
@@ -183,30 +211,7 @@ package final class ChannelAssembly: Sendable {
     ) async throws -> ChannelRecord {
         var key: Secret?
         if let reference = configuration.access.key { key = try await secrets.secret(reference) }
-        let access = AccessPolicy(
-            hosts: configuration.access.hosts,
-            origins: configuration.access.origins,
-            stake: configuration.hasCredential ? .credential : .nothing,
-            users: configuration.access.users,
-            key: key,
-            place: configuration.credentialPlace,
-            lent: (configuration.name, clientKeys),
-            unknownKeys: configuration.credentials.count > 1 ? .refused : .ignored
-        )
-        let log = logs.log(
-            LogLabels(
-                channel: configuration.name,
-                subsystem: configuration.log.subsystem,
-                category: configuration.log.category,
-                query: QueryMode(configuration.log.query),
-                headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
-                credentialFields: configuration.credentialFields,
-                credentialParameter: configuration.credentialPlace?.parameter?.name
-            )
-        )
-        if configuration.retry.spill != nil {
-            try ConfiguredDirectory.make(stateDirectory, mode: 0o700, for: "state")
-        }
+        let log = logs.log(LogLabels(configuration))
         if configuration.stub != nil {
             report("channel \(configuration.name): answers from its stub, no upstream is contacted")
         }
@@ -214,7 +219,10 @@ package final class ChannelAssembly: Sendable {
             configuration,
             inputs,
             accounts: try await accounts(of: configuration, inputs, among: &known, log: log),
-            gate: (access, limiter(configuration.rate, replacing: earlier?.rules.limiter)),
+            gate: (
+                AccessPolicy(configuration, key: key, lending: clientKeys),
+                limiter(configuration.rate, replacing: earlier?.rules.limiter)
+            ),
             log: log,
             spillDirectory: stateDirectory
         )
@@ -236,5 +244,59 @@ package final class ChannelAssembly: Sendable {
         level: LogLevel = .info
     ) {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
+    }
+}
+
+extension [ChannelRecord] {
+    /// The servers of sign-ins, by channel.
+    package var servers: [String: PinnedServer] {
+        reduce(into: [:]) { $0[$1.name] = $1.inputs.pinned }
+    }
+}
+
+extension ChannelRecord {
+    /// The reasons why credentials cannot be used although their secrets were read.
+    fileprivate var unusableCredentials: [String] {
+        accounts.filter { $0.credential.isRead(in: inputs) }.compactMap(\.missing)
+    }
+}
+
+extension AccessPolicy {
+    /// Makes the policy of a channel.
+    ///
+    /// - Parameters:
+    ///   - channel: its configuration.
+    ///   - key: the value of `access.key`.
+    ///   - keys: the keys that are lent to programs.
+    fileprivate convenience init(
+        _ channel: ChannelConfiguration,
+        key: Secret?,
+        lending keys: ClientKeys
+    ) {
+        self.init(
+            hosts: channel.access.hosts,
+            origins: channel.access.origins,
+            stake: channel.hasCredential ? .credential : .nothing,
+            users: channel.access.users,
+            key: key,
+            place: channel.credentialPlace,
+            lent: (channel.name, keys),
+            unknownKeys: channel.credentials.count > 1 ? .refused : .ignored
+        )
+    }
+}
+
+extension LogLabels {
+    /// Takes the labels of a channel.
+    fileprivate init(_ channel: ChannelConfiguration) {
+        self.init(
+            channel: channel.name,
+            subsystem: channel.log.subsystem,
+            category: channel.log.category,
+            query: QueryMode(channel.log.query),
+            headers: channel.log.headers.compactMap { HTTPFieldName($0) },
+            credentialFields: channel.credentialFields,
+            credentialParameter: channel.credentialPlace?.parameter?.name
+        )
     }
 }

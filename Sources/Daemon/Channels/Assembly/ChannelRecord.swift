@@ -17,6 +17,8 @@ package struct ChannelRecord: Sendable {
 
     package var configuration: ChannelConfiguration { rules.configuration }
     package var name: String { rules.name }
+    /// The outage during which it refuses its requests; `nil` while it serves.
+    package var outage: ChannelOutage? { rules.outage }
 
     /// Makes a channel.
     ///
@@ -41,12 +43,7 @@ package struct ChannelRecord: Sendable {
         let samples =
             configuration.stub == nil
             ? nil : try SampleTransport(configuration, files: inputs.files)
-        guard
-            let origin = configuration.upstreams.first?.origin
-                ?? (samples == nil ? nil : SampleTransport.origin)
-        else {
-            throw IOError.system("channel \(configuration.name) has no upstream")
-        }
+        let origin = try configuration.origin()
         let tls =
             samples == nil && configuration.upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
@@ -69,6 +66,31 @@ package struct ChannelRecord: Sendable {
         (parts.pinned, parts.otherResource) = (inputs.pinned, inputs.otherResource)
         (parts.tls, parts.proxy, parts.samples) = (tls, proxy, samples)
         rules = ChannelRules(configuration, parts)
+    }
+
+    /// Makes a channel that refuses its requests: it has no credential, no TLS and no proxy.
+    ///
+    /// - Throws: an error if the channel has no upstream.
+    init(_ outage: ChannelOutage, access: AccessPolicy, log: ChannelLog) throws {
+        (inputs, accounts) = (ChannelInputs(files: []), [])
+        let origin = try outage.configuration.origin()
+        var parts = ChannelRules.Parts(
+            origin: origin,
+            access: access,
+            log: log,
+            stack: InterceptorStack()
+        )
+        parts.outage = outage
+        rules = ChannelRules(outage.configuration, parts)
+    }
+}
+
+extension ChannelConfiguration {
+    /// The origin of the first upstream, or of the stub.
+    fileprivate func origin() throws(IOError) -> Origin {
+        guard let origin = upstreams.first?.origin ?? stub.map({ _ in SampleTransport.origin })
+        else { throw .system("channel \(name) has no upstream") }
+        return origin
     }
 }
 

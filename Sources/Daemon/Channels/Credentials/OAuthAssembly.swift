@@ -57,6 +57,17 @@ package struct OAuthAssembly: Sendable {
         shared = try PooledTransport(options: options, on: loop)
     }
 
+    /// Makes the state directory and opens the token stores, if channels need them.
+    ///
+    /// - Throws: an error that names the unusable directory, key or store.
+    func prepareState(for channels: [ChannelConfiguration]) async throws {
+        let credentials = channels.flatMap(\.credentials).filter { $0.oauth != nil }
+        if !credentials.isEmpty || channels.contains(where: { $0.retry.spill != nil }) {
+            try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
+        }
+        for credential in credentials { _ = try await state.store(of: credential) }
+    }
+
     /// Makes the client of a credential.
     ///
     /// - Parameters:

@@ -9,7 +9,7 @@ package struct ChannelInputs: Sendable, Equatable {
     var secrets: [SecretReference: Secret] = [:]
     /// Keys of several lines.
     var documents: [SecretReference: Secret] = [:]
-    /// The contents by path; `nil` for a file that cannot be read, which is reported where it is used.
+    /// The contents by path; `nil` for a file that cannot be read.
     var files: [String: Data?]
     /// The authorization server that was found by the upstream's URL and trusted.
     package var pinned: PinnedServer?
@@ -62,30 +62,6 @@ extension ChannelInputs {
     }
 }
 
-extension ProxyConfiguration {
-    /// The error of a secret that could not be read, at the key that names it.
-    ///
-    /// - Parameters:
-    ///   - reference: the secret.
-    ///   - channel: the channel that uses it.
-    ///   - problem: why it could not be read.
-    /// - Returns: the error.
-    func error(
-        of reference: SecretReference,
-        in channel: String,
-        _ problem: SecretError
-    ) -> ConfigurationError {
-        let named = mentions.filter { $0.resource.secret == reference }
-        let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
-        return ConfigurationError(
-            file: file(at: mention?.position ?? .start),
-            position: mention?.position ?? .start,
-            key: mention?.key ?? "channels.\(channel)",
-            message: problem.description
-        )
-    }
-}
-
 extension Mention.Resource {
     /// The secret that is named, if any.
     package var secret: SecretReference? {
@@ -116,25 +92,65 @@ extension Mention.Resource {
 extension ChannelConfiguration {
     /// The secrets that the channel names, those of its identities included.
     var secretReferences: [SecretReference] {
+        ownSecretReferences + credentials.flatMap(\.secretReferences)
+    }
+
+    /// The secrets that the channel names apart from its credentials.
+    private var ownSecretReferences: [SecretReference] {
         let own = [access.key, proxy?.login?.password] + headers.secrets.map(\.value)
-        return own.compactMap { $0 } + credentials.flatMap(\.secretReferences)
+        return own.compactMap { $0 }
     }
 
     /// The keys of several lines that the channel names.
     var documentReferences: [SecretReference] { credentials.flatMap(\.documentReferences) }
 
     /// The files that the channel is made of.
-    var files: [String] {
-        tls.files + credentials.flatMap(\.files)
+    var files: [String] { ownFiles + credentials.flatMap(\.files) }
+
+    /// The files that the channel is made of apart from its credentials.
+    private var ownFiles: [String] {
+        tls.files
             + (stub ?? []).compactMap { answer in
                 if case .file(let path) = answer.content { path } else { nil }
             }
+    }
+
+    /// Whether the channel can serve with these values: it needs one of its credentials, and all other secrets
+    /// and files that it names.
+    func canServe(with inputs: ChannelInputs) -> Bool {
+        inputs.has(secrets: ownSecretReferences, files: ownFiles)
+            && (credentials.isEmpty || credentials.contains { $0.isRead(in: inputs) })
+    }
+
+    /// Whether the channel may continue to serve while a new configuration of it waits for its secrets: only
+    /// if both have the same clients and match the same requests.
+    func mayStand(inFor next: ChannelConfiguration) -> Bool {
+        access == next.access && match == next.match
+            && credentials.map(\.users) == next.credentials.map(\.users)
+    }
+}
+
+extension ChannelInputs {
+    /// Whether all of these have values.
+    fileprivate func has(
+        secrets references: [SecretReference],
+        documents: [SecretReference] = [],
+        files paths: [String]
+    ) -> Bool {
+        references.allSatisfy { secrets[$0] != nil }
+            && documents.allSatisfy { self.documents[$0] != nil }
+            && paths.allSatisfy { (files[$0] ?? nil) != nil }
     }
 }
 
 extension CredentialConfiguration {
     /// The files that the credential's own TLS is made of.
     var files: [String] { tls.files }
+
+    /// Whether all secrets and files of the credential were read.
+    func isRead(in inputs: ChannelInputs) -> Bool {
+        inputs.has(secrets: secretReferences, documents: documentReferences, files: files)
+    }
 }
 
 extension UpstreamTLS {

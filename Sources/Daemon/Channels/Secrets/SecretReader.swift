@@ -2,23 +2,34 @@ package import NetproxyConfig
 package import NetworkCore
 import Synchronization
 
-/// Reads the secrets of one start or reload, each of them once: a program that prints one may take
-/// long, or print another one the next time.
+/// Reads the secrets of one start, reload or recovery, each of them once for all channels: a program that
+/// prints one may take long, or print another one the next time.
 package final class SecretReader: Sendable {
     private typealias Reading = Result<Secret, SecretError>
 
+    private struct Key: Hashable {
+        let reference: SecretReference
+        let kind: SecretResolver.Kind
+    }
+
+    private enum Entry {
+        case known(Secret)
+        /// The reading is under way or has ended.
+        case reading(Task<Reading, Never>)
+    }
+
     private struct Known {
-        var secrets: [SecretReference: Reading] = [:]
-        var documents: [SecretReference: Reading] = [:]
+        var entries: [Key: Entry] = [:]
         var lifetime: Duration?
     }
 
-    /// How many programs run at the same time.
+    /// The number of programs that run at the same time.
     private static let programLimit = 32
 
     /// Reads without remembering.
     package let resolver: SecretResolver
     private let known = Mutex(Known())
+    private let turns = Turns(programLimit)
 
     package init(_ resolver: SecretResolver) {
         self.resolver = resolver
@@ -28,45 +39,33 @@ package final class SecretReader: Sendable {
     ///
     /// - Throws: an error that names the place.
     package func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
-        if let known = known.withLock({ $0.secrets[reference] }) { return try known.get() }
-        let reading = await read(reference, as: .line)
-        known.withLock { $0.secrets[reference] = reading }
-        return try reading.get()
+        try await value(of: Key(reference: reference, kind: .line))
     }
 
     /// Returns a key of several lines.
     ///
     /// - Throws: an error that names the place.
     func document(_ reference: SecretReference) async throws(SecretError) -> Secret {
-        if let known = known.withLock({ $0.documents[reference] }) { return try known.get() }
-        let reading = await read(reference, as: .document)
-        known.withLock { $0.documents[reference] = reading }
-        return try reading.get()
+        try await value(of: Key(reference: reference, kind: .document))
     }
 
-    /// Runs the programs that print these secrets at the same time, so that a start takes as long as the
+    /// Runs the programs that print these secrets at the same time, so that a reading takes as long as the
     /// slowest of them, and not as all together.
     ///
-    /// What they printed, or why they failed, is returned by the calls to come.
+    /// Later calls return their output or their error.
     func runPrograms(secrets: [SecretReference], documents: [SecretReference]) async {
-        var pending = Set(secrets.filter(\.isProgram)).map { ($0, SecretResolver.Kind.line) }
-        pending += Set(documents.filter(\.isProgram)).map { ($0, .document) }
         await withTaskGroup(of: Void.self) { group in
-            for (index, (reference, kind)) in pending.enumerated() {
-                if index >= Self.programLimit { await group.next() }
-                group.addTask {
-                    // An error is remembered, and thrown to those who ask for the secret.
-                    switch kind {
-                    case .line: _ = try? await self.secret(reference)
-                    case .document: _ = try? await self.document(reference)
-                    }
-                }
+            // The error is remembered, and thrown by `secret` or `document`.
+            for reference in Set(secrets) where reference.isProgram {
+                group.addTask { _ = try? await self.secret(reference) }
+            }
+            for reference in Set(documents) where reference.isProgram {
+                group.addTask { _ = try? await self.document(reference) }
             }
         }
     }
 
-    /// The shortest time for which one of the secrets that were read is valid, counted from about now;
-    /// `nil` if none of them says.
+    /// The shortest lifetime that a program has stated for one of the secrets; `nil` if none has.
     var lifetime: Duration? { known.withLock { $0.lifetime } }
 
     /// Forgets everything, so that it is read again.
@@ -74,9 +73,41 @@ package final class SecretReader: Sendable {
         known.withLock { $0 = Known() }
     }
 
-    private func read(_ reference: SecretReference, as kind: SecretResolver.Kind) async -> Reading {
+    /// Remembers values that were read elsewhere.
+    func hold(_ inputs: ChannelInputs) {
+        known.withLock { known in
+            for (reference, secret) in inputs.secrets {
+                known.entries[Key(reference: reference, kind: .line)] = .known(secret)
+            }
+            for (reference, document) in inputs.documents {
+                known.entries[Key(reference: reference, kind: .document)] = .known(document)
+            }
+        }
+    }
+
+    private func value(of key: Key) async throws(SecretError) -> Secret {
+        let entry = known.withLock { known in
+            let entry = known.entries[key] ?? .reading(Task { await self.read(key) })
+            known.entries[key] = entry
+            return entry
+        }
+        switch entry {
+        case .known(let secret): return secret
+        case .reading(let task):
+            let reading = await withTaskCancellationHandler {
+                await task.value
+            } onCancel: {
+                task.cancel()
+            }
+            return try reading.get()
+        }
+    }
+
+    private func read(_ key: Key) async -> Reading {
+        if key.reference.isProgram { await turns.take() }
+        defer { if key.reference.isProgram { turns.give() } }
         do throws(SecretError) {
-            let (bytes, lifetime) = try await resolver.read(reference, as: kind)
+            let (bytes, lifetime) = try await resolver.read(key.reference, as: key.kind)
             if let lifetime {
                 known.withLock { $0.lifetime = min($0.lifetime ?? lifetime, lifetime) }
             }
@@ -84,5 +115,44 @@ package final class SecretReader: Sendable {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+/// Lets a limited number of tasks do something at the same time; the others wait in order.
+private final class Turns: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) {
+        state = Mutex(State(free: count))
+    }
+
+    func take() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                guard state.free > 0 else {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                state.free -= 1
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func give() {
+        let next = state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.free += 1
+                return nil as CheckedContinuation<Void, Never>?
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
     }
 }

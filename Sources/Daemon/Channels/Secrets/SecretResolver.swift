@@ -3,12 +3,22 @@ package import NetproxyConfig
 import NetproxySystem
 import NetworkCore
 
-/// Why a secret could not be read; the description never contains the secret.
+/// The reason why a secret could not be read; the description never contains the secret.
 package struct SecretError: Error, Hashable, CustomStringConvertible {
-    package let description: String
+    /// The reason without the words of a helper program.
+    let outcome: String
+    /// The words of a helper program, which only the operator may read.
+    let words: String?
 
-    package init(_ description: String) {
-        self.description = description
+    /// The reason with the words of a helper program.
+    package var description: String { words.map { "\(outcome) (\($0))" } ?? outcome }
+
+    package init(_ outcome: String) {
+        self.init(outcome, words: nil)
+    }
+
+    init(_ outcome: String, words: String?) {
+        (self.outcome, self.words) = (outcome, words)
     }
 }
 
@@ -127,8 +137,7 @@ package struct SecretResolver: Sendable {
         do {
             return try await program.run()
         } catch {
-            let words = error.shownWords.map { " (\($0))" } ?? ""
-            throw SecretError("\(path) \(error.outcome)\(words)")
+            throw SecretError("\(path) \(error.outcome)", words: error.shownWords)
         }
     }
 

@@ -10,6 +10,15 @@ import OAuth
 package struct ConfigurationChecker: Sendable {
     private let resolver: SecretResolver
     private let credentials: Credentials
+    private let scope: Scope
+
+    /// The files and secrets that are checked.
+    package enum Scope: Sendable {
+        case everything
+        /// The daemon's own, such as `state_key`. If a channel's own cannot be read, the daemon reports that
+        /// and serves the other channels.
+        case daemon
+    }
 
     /// What to do with the secrets of `cred:`.
     package enum Credentials: Sendable {
@@ -24,9 +33,15 @@ package struct ConfigurationChecker: Sendable {
     /// - Parameters:
     ///   - resolver: reads the secrets; the checker does not keep them.
     ///   - credentials: whether those of systemd are read.
-    package init(resolver: SecretResolver, credentials: Credentials = .checked) {
+    ///   - scope: the files and secrets that are checked.
+    package init(
+        resolver: SecretResolver,
+        credentials: Credentials = .checked,
+        scope: Scope = .everything
+    ) {
         self.resolver = resolver
         self.credentials = credentials
+        self.scope = scope
     }
 
     /// Adds the problems of its files and secrets to a configuration that was read.
@@ -53,7 +68,8 @@ package struct ConfigurationChecker: Sendable {
     /// The problems of the files and secrets, in the order of the file.
     package func problems(of configuration: ProxyConfiguration) -> [ConfigurationError] {
         // A file named in the defaults is mentioned once per channel.
-        let errors = Set(configuration.mentions).compactMap { mention in
+        let mentions = Set(configuration.mentions).filter { scope == .everything || $0.isOfDaemon }
+        let errors = mentions.compactMap { mention in
             problem(with: mention.resource).map { message in
                 ConfigurationError(
                     file: configuration.file(at: mention.position),
@@ -142,5 +158,12 @@ package struct ConfigurationChecker: Sendable {
         } catch {
             return "\(error)"
         }
+    }
+}
+
+extension Mention {
+    /// Whether the daemon itself uses it, and not only some of its channels.
+    fileprivate var isOfDaemon: Bool {
+        !["channels.", "identities.", "defaults."].contains(where: key.hasPrefix)
     }
 }

@@ -111,6 +111,9 @@ package final class ClientKeys: Sendable {
         return grant
     }
 
+    /// Makes a key that nobody has.
+    package static func makeUnknown() -> Secret { Secret(randomText(length)) }
+
     private static func randomText(_ length: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<length).map { _ in

@@ -39,6 +39,11 @@ package final class Channel {
         let log = LogBuffer(rules.log)
         self.log = log
         ruleFields = Array(rules.configuration.editedFields.rare.prefix(64))
+        if let outage = rules.outage {
+            pools = []
+            chain = RequestChain([], transport: outage)
+            return
+        }
         if let samples = rules.samples {
             pools = []
             chain = rules.stack.chain(to: samples.timed(by: SystemClock()))

@@ -40,6 +40,8 @@ package final class ChannelRules: Sendable {
     let tls: TLSContext?
     /// Another proxy on the way to the upstreams.
     private let proxy: ParentProxy?
+    /// The outage during which the channel refuses its requests; `nil` while it serves.
+    package let outage: ChannelOutage?
     /// The stub that answers instead of the upstreams, if the channel has one.
     let samples: SampleTransport?
     let log: ChannelLog
@@ -80,6 +82,7 @@ package final class ChannelRules: Sendable {
         editsInterim = isReflected || !configuration.rewrite.isEmpty
         upstreams = configuration.upstreams.map { ($0.origin, $0.basePath) }
         rests = UpstreamRests(count: upstreams.count)
+        outage = parts.outage
         samples = parts.samples
         tls = parts.tls
         proxy = parts.proxy
@@ -171,12 +174,14 @@ package final class ChannelRules: Sendable {
     }
     /// The first upstream, as `/status` shows it.
     package var upstream: String {
-        guard samples == nil, let first = upstreams.first else { return SampleTransport.address }
+        guard configuration.stub == nil, let first = upstreams.first else {
+            return SampleTransport.address
+        }
         return "\(first.origin)\(first.basePath)"
     }
     /// The other upstreams, if there are any.
     package var furtherUpstreams: [String]? {
-        guard samples == nil, upstreams.count > 1 else { return nil }
+        guard configuration.stub == nil, upstreams.count > 1 else { return nil }
         return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
     }
     /// Where its connections go: to the upstreams, and to a proxy on the way.
@@ -227,6 +232,7 @@ extension ChannelRules {
         package var tls: TLSContext?
         package var proxy: ParentProxy?
         package var samples: SampleTransport?
+        package var outage: ChannelOutage?
 
         /// Takes the parts that every channel has.
         package init(

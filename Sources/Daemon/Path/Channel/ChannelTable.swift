@@ -1,4 +1,5 @@
 package import NetproxyEventIO
+import NetproxyHTTP1
 import NetproxyHTTPMessage
 package import NetproxyRequestLog
 import NetworkCore
@@ -15,6 +16,8 @@ package final class ChannelTable {
     let keys: KnownKeys
     /// What no channel claims goes through here, if anywhere.
     package let forward: ForwardProxy
+    /// Whether a channel refuses its requests.
+    let hasOutages: Bool
 
     init(
         router: Router,
@@ -28,11 +31,22 @@ package final class ChannelTable {
         self.ownLog = ownLog
         self.keys = keys
         self.forward = forward
+        hasOutages = channels.contains { $0.rules.outage != nil }
     }
 
     /// The origin of the page that sends a request, if any channel lists it.
     func listedOrigin(of headers: HTTPHeaders) -> String? {
         channels.lazy.compactMap { $0.access.pages.listedOrigin(of: headers) }.first
+    }
+
+    /// Returns the outage of the channel that a request is for, if it has one.
+    func outage(for head: RequestHead, dedicated: String?) -> ChannelOutage? {
+        do throws(NetworkError) {
+            return channels[try router.route(head, dedicated: dedicated).channel].rules.outage
+        } catch {
+            // Reported when the request is handled.
+            return nil
+        }
     }
 
     /// Whether the request's host is one that a channel claims.

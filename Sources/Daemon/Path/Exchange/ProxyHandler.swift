@@ -44,6 +44,11 @@ package final class ProxyHandler {
     package func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
+            if channels.hasOutages {
+                // A channel that serves can have replaced it by then, which the request finds.
+                await channels.outage(for: exchange.head, dedicated: exchange.dedicated)?
+                    .waitForFirstAttempt()
+            }
             var response: Response
             switch try prepare(on: app, &exchange) {
             case .answer(let own): response = own

@@ -123,8 +123,10 @@ struct AdminHandler: Sendable {
 
     private func readiness() async -> Response {
         let reasons = await daemon.reasonsNotReady
-        return reasons.isEmpty
-            ? .text(200, "ready\n") : .text(503, reasons.joined(separator: "\n") + "\n")
+        guard reasons.isEmpty else { return .text(503, reasons.joined(separator: "\n") + "\n") }
+        // One channel's fault is no reason to restart the others.
+        let lines = ["ready"] + (await daemon.outages).map(\.line)
+        return .text(200, lines.joined(separator: "\n") + "\n")
     }
 
     /// Explains one exchange by its id, or the newest one of a channel that went wrong.
@@ -293,6 +295,9 @@ struct AdminHandler: Sendable {
         let managers =
             action == .refresh
             ? channels.managers(of: name) : channels.managersOfSignIn(of: name)
+        if managers.isEmpty, let outage = channels[name]?.outage {
+            return problem(503, outage.refusal().detail)
+        }
         guard !managers.isEmpty else {
             return problem(404, "there is no channel or identity \(name) with tokens")
         }

@@ -58,6 +58,10 @@ extension DaemonStatus.ChannelStatus {
     fileprivate var lines: [String] {
         let upstreams = [upstream] + (furtherUpstreams ?? [])
         var lines = ["\(name) → \(upstreams.joined(separator: ", then "))"]
+        if let reason {
+            let next = nextAttemptS.map { "; next attempt in \(Wording.time($0))" } ?? ""
+            lines.append("  \(state ?? "old values")  \(reason)\(next)")
+        }
         var counts = [
             Wording.count(requests, "request")
                 + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),

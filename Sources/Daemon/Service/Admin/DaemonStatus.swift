@@ -13,6 +13,13 @@ package struct DaemonStatus: Sendable, Codable {
         package var upstream: String
         /// The URLs of those that are tried where it cannot be reached, in their order.
         package var furtherUpstreams: [String]?
+        /// `failed` while it refuses its requests because it lacks a secret or a file, `starting` during the
+        /// first reading; otherwise `nil`.
+        package var state: String?
+        /// The secrets and files that it lacks; without `state`, it serves with earlier values.
+        package var reason: String?
+        /// The seconds until the next attempt to read them; `nil` during an attempt.
+        package var nextAttemptS: Double?
         /// The state of its OAuth token, if it has one; with several identities, see those.
         package var token: Token?
         /// The identities that it uses, in their order.

@@ -78,6 +78,11 @@ struct PrometheusText {
 
     private mutating func writeTraffic() {
         write(
+            .gauge,
+            "netproxy_channel_up",
+            "0 while the channel refuses its requests: it lacks a secret or a file."
+        ) { $0.state == nil ? 1 : 0 }
+        write(
             .counter,
             "netproxy_requests_total",
             "Finished exchanges by class of status.",

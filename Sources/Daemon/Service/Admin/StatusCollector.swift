@@ -27,10 +27,14 @@ struct StatusCollector {
     }
 
     /// Returns the state of each channel.
-    func channels(_ channels: [ChannelRecord]) async -> [DaemonStatus.ChannelStatus] {
+    func channels(
+        _ channels: [ChannelRecord],
+        _ outages: [ChannelOutage]
+    ) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
+            let outage = outages.first { $0.name == channel.name }
             var token: DaemonStatus.Token?
             if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
             token?.wantedScope = channel.rules.wantedScope?.text
@@ -39,6 +43,9 @@ struct StatusCollector {
                     name: channel.name,
                     upstream: channel.rules.upstream,
                     furtherUpstreams: channel.rules.furtherUpstreams,
+                    state: channel.outage.map { $0.isStarting ? "starting" : "failed" },
+                    reason: outage?.reason,
+                    nextAttemptS: outage?.pace.untilNext.map(DaemonStatus.tenths),
                     token: token,
                     identities: channel.identities,
                     resting: channel.resting,
@@ -66,15 +73,17 @@ extension StatusCollector {
         var list: [DaemonStatus.Identity] = []
         var seen: Set<ObjectIdentifier> = []
         for channel in channels {
-            for account in channel.accounts {
-                guard let name = account.identity else { continue }
+            for credential in channel.configuration.credentials {
+                guard let name = credential.identity else { continue }
                 var index = list.firstIndex { $0.name == name } ?? list.endIndex
                 if index == list.endIndex {
                     list.append(DaemonStatus.Identity(name: name, channels: []))
                     index = list.endIndex - 1
                 }
                 list[index].channels.append(channel.name)
-                guard let engine = account.engine,
+                // A channel that refuses its requests has no accounts.
+                guard let account = channel.accounts.first(where: { $0.credential == credential }),
+                    let engine = account.engine,
                     seen.insert(ObjectIdentifier(engine)).inserted,
                     let token = await token(of: account)
                 else { continue }
@@ -163,7 +172,7 @@ extension ChannelRecord {
 
     /// The identities that the channel uses, if it uses any.
     fileprivate var identities: [String]? {
-        let names = accounts.compactMap(\.identity)
+        let names = configuration.credentials.compactMap(\.identity)
         return names.isEmpty ? nil : names
     }
 }
@@ -217,7 +226,7 @@ extension Daemon {
             unclaimed: figures.unclaimed.statuses,
             store: assembly?.oauthClients.state.standing.map(DaemonStatus.Store.init),
             identities: await collector.identities(channels.channels),
-            channels: await collector.channels(channels.channels)
+            channels: await collector.channels(channels.channels, outages)
         )
     }
 }

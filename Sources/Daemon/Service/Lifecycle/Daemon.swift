@@ -12,7 +12,6 @@ package actor Daemon {
     private let setup: DaemonSetup
     private let openAdmin: AdminSocket.Opening
     private let serving: Serving
-    private let reloads: Reload
     let started = ContinuousClock.now
     let startedAt = Date().timeIntervalSince1970
     private(set) var shared: Worker.Shared
@@ -25,7 +24,7 @@ package actor Daemon {
 
     /// The last reload, which the next one waits for.
     private var reloading: Task<Result<[String], ReloadFailure>, Never>?
-    /// Waits for the end of a secret's lifetime.
+    /// Waits until the secrets are due.
     private var secretRenewal: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
@@ -37,7 +36,6 @@ package actor Daemon {
         self.setup = setup
         self.openAdmin = openAdmin
         serving = Serving(configuration, setup, at: startedAt)
-        reloads = Reload(serving)
         shared = Worker.Shared(
             console: setup.console,
             stalls: RateLimitedReport(setup.report)
@@ -46,7 +44,7 @@ package actor Daemon {
 
     // MARK: - Starting
 
-    /// Starts loops and listeners; returns when everything serves.
+    /// Starts loops and listeners; returns when every channel serves, or has failed to read its secrets.
     ///
     /// A signal that arrives before then ends the start; then the daemon has stopped.
     ///
@@ -64,6 +62,10 @@ package actor Daemon {
             await end()
             throw error
         }
+        await serving.recovery?.waitForFirstAttempts()
+        guard !state.isEnding else { return }
+        assembly?.log(.daemon, "serving \(serving.channelCount)")
+        serving.notify("READY=1\nSTATUS=serving \(serving.channelCount)")
     }
 
     private func open(handlesSignals: Bool) async throws {
@@ -83,8 +85,12 @@ package actor Daemon {
             followSignIn: { [weak self] name in Task { await self?.followSignIn(of: name) } }
         )
         serving.assembly = assembly
-        let (first, secretLifetime) = try await assembly.channels(of: configuration, keeping: [])
-        await serving.replaceChannels(with: first)
+        let recovery = ChannelRecovery(assembly, report: setup.report) { [weak self] in
+            await self?.finish($1, of: $0)
+        }
+        serving.recovery = recovery
+        let first = try await assembly.channels(of: configuration, keeping: [], at: .start)
+        await serving.replaceChannels(with: first.channels)
         serving.workers = await WorkerPool(
             on: serving.loops,
             sharing: shared,
@@ -94,16 +100,17 @@ package actor Daemon {
             ),
             plan: serving.tablePlan(assembly)
         )
+        // Before the admin interface opens: a reload replaces the outages.
+        recovery.begin(first.recoveries, among: first.channels, of: configuration)
         try serving.listeners.checkReach(of: configuration)
         try Task.checkCancellation()
         try await serving.serve(try serving.listeners.open(configuration.listenPlaces))
         for address in configuration.admin {
             admin += try await openAdmin(address, serving.loops[0], self)
         }
-        renewSecrets(after: secretLifetime)
+        serving.renewSecrets(within: first.secretLifetime)
+        renewSecretsInTime()
         if serving.state.isStarting { serving.state = .serving }
-        assembly.log(.daemon, "serving \(serving.channelCount)")
-        serving.notify("READY=1\nSTATUS=serving \(serving.channelCount)")
         watchdog = Watchdog(serving.loops, setup.environment)
     }
 
@@ -199,7 +206,7 @@ package actor Daemon {
     /// The same, without a record of who has requested it.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
-        await inTurn { await $0.run() }
+        await inTurn { await Reload($0).run() }
     }
 
     /// Returns the channels that a reload would change, without changing them.
@@ -207,17 +214,17 @@ package actor Daemon {
         await ReloadPlan(serving).lines()
     }
 
-    /// Runs a reload after those before it: each compares with the configuration that the one before has
-    /// put in force.
+    /// Runs a reload or a recovery after those before it: each compares with the configuration that the one
+    /// before has put in force.
     private func inTurn(
-        _ work: @escaping @Sendable (Reload) async -> Reload.Outcome
+        _ work: @escaping @Sendable (Serving) async -> Result<[String], ReloadFailure>
     ) async -> Result<[String], ReloadFailure> {
         let previous = reloading
         let next = Task {
             _ = await previous?.value
-            let outcome = await work(reloads)
-            if let installed = outcome.installed { renewSecrets(after: installed.secretLifetime) }
-            return outcome.result
+            let result = await work(serving)
+            renewSecretsInTime()
+            return result
         }
         reloading = next
         return await next.value
@@ -228,7 +235,7 @@ package actor Daemon {
     /// - Parameter channel: the one that another process may have signed in, if that is the reason.
     /// - Returns: why that failed.
     private func installAgain(following channel: String? = nil) async -> ReloadFailure? {
-        switch await inTurn({ await $0.runAgain(following: channel) }) {
+        switch await inTurn({ await Reload($0).runAgain(following: channel) }) {
         case .success: nil
         case .failure(let failure): failure
         }
@@ -254,27 +261,33 @@ package actor Daemon {
         }
     }
 
-    /// How long after a failure secrets are read again.
-    private static let renewalPause = Duration.seconds(30)
+    /// Puts a channel in force after an attempt to read its secrets and files, if it can serve now.
+    private func finish(_ reading: ChannelReading, of outage: ChannelOutage) async {
+        serving.recovery?.add(reading, for: outage)
+        // It cannot fail.
+        _ = await inTurn {
+            await RecoveredChannels($0).install()
+            return .success([])
+        }
+    }
 
-    /// Reads the secrets again shortly before one of them expires, without the configuration file: a
-    /// person may be editing it.
-    private func renewSecrets(after lifetime: Duration?) {
+    /// Reads the secrets again when they are due, but not the configuration file: a person may be editing it.
+    private func renewSecretsInTime() {
         secretRenewal?.cancel()
-        guard let lifetime, !state.isEnding else { return }
-        let delay = max(lifetime * 0.8, .seconds(1))
+        guard let due = serving.secretsDue, !state.isEnding else { return }
         secretRenewal = Task {
-            do { try await Task.sleep(for: delay) } catch { return }
+            do { try await Task.sleep(until: due) } catch { return }
             await renewSecretsNow()
         }
     }
 
     private func renewSecretsNow() async {
+        // The next attempt, if this one fails.
+        serving.secretsDue = ContinuousClock.now + .seconds(30)
         guard let failure = await installAgain() else { return }
         setup.report(
-            "a secret that expires could not be read again, the old one stays: \(failure)"
+            "secrets that expire could not be read again, the old ones stay: \(failure)"
         )
-        renewSecrets(after: Daemon.renewalPause / 0.8)
     }
 
     // MARK: - Stopping
@@ -306,6 +319,7 @@ package actor Daemon {
     private func end() async {
         guard !serving.state.isEnding else { return await waitUntilStopped() }
         serving.state = .draining
+        serving.recovery?.end()
         let drain = serving.inForce.current.drain
         // Longer than systemd's own patience, if `drain` is.
         let patience = drain + Daemon.renewalTime + .seconds(10)
@@ -366,11 +380,15 @@ package actor Daemon {
     var channels: ChannelSet { serving.channels }
     var workers: WorkerPool { serving.workers }
     var listeners: ListenerSet { serving.listeners }
+    /// The channels that lack a secret or a file.
+    var outages: [ChannelOutage] { serving.recovery?.outages ?? [] }
 
     /// Why the daemon should get no traffic; empty while it should.
     var reasonsNotReady: [String] {
         if state.isEnding { return ["draining"] }
         if workers.workers.isEmpty { return ["starting"] }
+        let starting = outages.filter(\.isStarting)
+        guard starting.isEmpty else { return ["starting"] + starting.map(\.line) }
         return addresses.isEmpty ? ["no listener"] : []
     }
 

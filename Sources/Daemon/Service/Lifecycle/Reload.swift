@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
+import NetproxyPath
 import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
@@ -21,22 +22,6 @@ package struct ReloadFailure: Error, Sendable, CustomStringConvertible {
 ///
 /// Not `Sendable`: it replaces what its daemon serves. The daemon runs one at a time.
 struct Reload {
-    /// The end of a reload.
-    struct Outcome: Sendable {
-        /// The lines for the user.
-        let result: Result<[String], ReloadFailure>
-        /// `nil` if nothing was put in force.
-        var installed: Installed?
-    }
-
-    /// A configuration that was put in force.
-    struct Installed: Sendable {
-        /// The parts of it that are not in force.
-        var remarks: [String] = []
-        /// The time after which a secret has to be read again.
-        let secretLifetime: Duration?
-    }
-
     private let serving: Serving
 
     init(_ serving: Serving) {
@@ -44,7 +29,9 @@ struct Reload {
     }
 
     /// Reads the configuration again and puts it in force; errors in it are reported, and the old one stays.
-    func run() async -> Outcome {
+    ///
+    /// - Returns: the lines for the user.
+    func run() async -> Result<[String], ReloadFailure> {
         guard !serving.state.isEnding else { return refuse([ReloadRefusal.stopping.description]) }
         serving.notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
         // READY after STOPPING would make systemd expect that the service stays.
@@ -57,14 +44,15 @@ struct Reload {
             let next = try await OffLoop.run { [setup = serving.setup] in
                 try setup.readConfiguration().get()
             }
-            let installed = try await install(next, because: .reload)
+            let remarks = try await install(next, because: .reload)
             // A command may have named another file than the daemon's.
             let lines =
                 ["the configuration was reloaded: \(serving.channelCount), \(next.file)"]
-                + (installed?.remarks ?? [])
+                + remarks
             for line in lines { serving.setup.report(line) }
             serving.assembly?.log(.reload, "the configuration was reloaded")
-            return Outcome(result: .success(lines), installed: installed)
+            // The recovery has reported the new ones.
+            return .success(lines + (serving.recovery?.outages ?? []).map(\.line))
         } catch let errors as ConfigurationErrors {
             return refuse(errors.errors.map(\.description))
         } catch {
@@ -72,7 +60,7 @@ struct Reload {
         }
     }
 
-    private func refuse(_ reasons: [String]) -> Outcome {
+    private func refuse(_ reasons: [String]) -> Result<[String], ReloadFailure> {
         let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
         for line in lines { serving.setup.report(line) }
         if !serving.state.isEnding {
@@ -85,28 +73,26 @@ struct Reload {
                 level: .error
             )
         }
-        let failure = ReloadFailure(lines: lines, isStopping: serving.state.isEnding)
-        return Outcome(result: .failure(failure))
+        return .failure(ReloadFailure(lines: lines, isStopping: serving.state.isEnding))
     }
 
     /// Puts the configuration in force once more, with what has changed beside it.
     ///
     /// - Parameter channel: the one whose sign-in may be another now, if that is the reason.
     /// - Returns: the remarks, or the failure.
-    func runAgain(following channel: String?) async -> Outcome {
-        guard !serving.state.isEnding else { return Outcome(result: .success([])) }
+    func runAgain(following channel: String?) async -> Result<[String], ReloadFailure> {
+        guard !serving.state.isEnding else { return .success([]) }
         if let channel {
             // Asked when it is its turn: one installation serves all channels.
-            guard await isBehind(channel) else { return Outcome(result: .success([])) }
+            guard await isBehind(channel) else { return .success([]) }
             serving.setup.report(
                 "channel \(channel): another process has signed in; following it"
             )
         }
         do {
-            let installed = try await install(serving.inForce.current, because: .otherInputs)
-            return Outcome(result: .success(installed?.remarks ?? []), installed: installed)
+            return .success(try await install(serving.inForce.current, because: .otherInputs))
         } catch {
-            return Outcome(result: .failure(ReloadFailure(lines: ["\(error)"])))
+            return .failure(ReloadFailure(lines: ["\(error)"]))
         }
     }
 
@@ -118,12 +104,14 @@ struct Reload {
         return await assembly.hasOtherSignIn(than: channel)
     }
 
-    /// Puts a configuration in force; `nil` before the daemon has channels.
+    /// Puts a configuration in force, unless the daemon has no channels yet.
+    ///
+    /// - Returns: the parts of it that are not in force.
     private func install(
         _ next: ProxyConfiguration,
         because reason: InstallReason
-    ) async throws -> Installed? {
-        guard let assembly = serving.assembly else { return nil }
+    ) async throws -> [String] {
+        guard let assembly = serving.assembly else { return [] }
         // What can fail comes first; until then nothing has changed.
         for channel in next.channels where channel.pool.connections < serving.loops.count {
             throw ReloadRefusal.smallPool(channel.name, loops: serving.loops.count)
@@ -134,13 +122,15 @@ struct Reload {
         // The manager of a channel that changes reads the store, which must have everything by then.
         for manager in serving.channels.managers { await manager.writeAgain() }
         let present = serving.channels.channels
-        let (nextChannels, secretLifetime) = try await OffLoop.run {
-            try await assembly.channels(of: next, keeping: present)
+        let assembled = try await OffLoop.run {
+            try await assembly.channels(of: next, keeping: present, at: .reload)
         }
         guard !serving.state.isEnding else { throw ReloadRefusal.stopping }
         try await assembly.logs.move(to: next.log)
-        await serving.replaceChannels(with: nextChannels)
-        var installed = Installed(secretLifetime: secretLifetime)
+        await serving.replaceChannels(with: assembled.channels)
+        serving.secretsDue = nil
+        serving.renewSecrets(within: assembled.secretLifetime)
+        var remarks: [String] = []
         let waiting =
             switch reason {
             case .reload: serving.inForce.replace(with: next, at: Date().timeIntervalSince1970)
@@ -148,7 +138,7 @@ struct Reload {
             }
         if !waiting.isEmpty {
             let verb = waiting.count == 1 ? "takes" : "take"
-            installed.remarks.append(
+            remarks.append(
                 "\(waiting.joined(separator: ", ")): \(verb) effect at the next start"
             )
         }
@@ -158,11 +148,14 @@ struct Reload {
             limits: Worker.Limits(next, bodyRate: serving.setup.bodyRate),
             moving: plan.moving
         )
-        installed.remarks += await serveOrTell(opened)
+        if !serving.state.isEnding {
+            serving.recovery?.begin(assembled.recoveries, among: assembled.channels, of: next)
+        }
+        remarks += await serveOrTell(opened)
         assembly.logs.close(except: serving.channels.names)
         await serving.stopServing(plan.takeLeaving())
-        installed.remarks += await serveLate(plan.late)
-        return installed
+        remarks += await serveLate(plan.late)
+        return remarks
     }
 
     /// Opens and serves the addresses that others had to leave first.

@@ -61,10 +61,8 @@ struct ReloadPlan {
         guard let channel = serving.channels[wanted.name], let secrets,
             let assembly = serving.assembly
         else { return [] }
-        var unreadable: Set<SecretReference> = []
-        let inputs = await assembly.inputs(of: wanted, reading: secrets) { reference, _ in
-            unreadable.insert(reference)
-        }
+        let reading = await assembly.inputs.read(wanted, of: next, with: secrets)
+        let (inputs, unreadable) = (reading.inputs, reading.unread)
         guard !unreadable.isEmpty || inputs != channel.inputs else { return nil }
         let changed = inputs.changes(from: channel.inputs)
         let references = changed.secrets.union(unreadable)

@@ -16,9 +16,12 @@ final class Serving {
     var inForce: ConfigurationInForce
     var loops: [EventLoop] = []
     var assembly: ChannelAssembly?
+    var recovery: ChannelRecovery?
     private(set) var channels = ChannelSet()
     var workers = WorkerPool.empty
     var listeners: ListenerSet
+    /// The time to read the secrets again, shortly before one of them expires.
+    var secretsDue: ContinuousClock.Instant?
 
     /// Holds what a start begins with.
     init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup, at now: Double) {
@@ -55,6 +58,13 @@ final class Serving {
             // Not awaited: the first request starts it as well, should it come earlier.
             Task { await manager.start() }
         }
+    }
+
+    /// Brings `secretsDue` forward for a secret with this lifetime, if it has one.
+    func renewSecrets(within lifetime: Duration?) {
+        guard let lifetime else { return }
+        let due = ContinuousClock.now + max(lifetime * 0.8, .seconds(1))
+        secretsDue = min(secretsDue ?? due, due)
     }
 
     /// Accepts from sockets on every loop.

@@ -11,7 +11,7 @@ import NetworkCore
 final class Admission {
     /// A check by its name.
     enum Check: Equatable {
-        case host, page, preflight, user, key, account, method, path, hiddenMetadata, rate
+        case host, page, preflight, outage, user, key, account, method, path, hiddenMetadata, rate
         case secondTarget, trace
     }
 
@@ -51,9 +51,6 @@ final class Admission {
     static func checks(of rules: ChannelRules) -> [Check] {
         let (access, scope) = (rules.access, rules.scope)
         let order: [(check: Check, isNeeded: Bool)] = [
-            // The head of the list is for a channel that refuses every request: such a check reads
-            // nothing of the request, and no key is tried for it.
-
             // First of all others: a web page whose own name leads here (DNS rebinding) must learn nothing
             // of the channel.
             (.host, true),
@@ -62,6 +59,8 @@ final class Admission {
             // After the page is admitted, and before a key is required: a preflight can carry no key, and
             // its method is not the one that the page wants.
             (.preflight, access.pages.listsOrigins),
+            // Before users and keys: a channel in an outage may lack its own key, and no key opens it.
+            (.outage, rules.outage != nil),
             // Before the key: a user who is not listed must not be able to try keys.
             (.user, access.listsUsers),
             // Before all that describes the channel's scope: that is for those who may use it.
@@ -107,6 +106,7 @@ final class Admission {
             case .page: try rules.access.pages.check(exchange.head.headers)
             case .preflight:
                 if let response = preflight(exchange) { return .answered(response) }
+            case .outage: if let outage = rules.outage { throw outage.refusal() }
             case .user: try rules.access.checkUser(app.peer.userID)
             case .key: try checkKey(&exchange, app, route, &admitted)
             case .account:

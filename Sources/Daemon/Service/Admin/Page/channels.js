@@ -153,6 +153,11 @@ function judged(c, minute) {
   const login = t && t.advice;
   const next = t && t.next_attempt_s
     ? ' Next attempt in ' + duration(t.next_attempt_s) + '.' : '';
+  if (c.state === 'starting') return ['○', 'starting', '', c.reason];
+  if (c.state === 'failed') {
+    return ['✕', 'refuses requests', 'bad', c.reason + '.' + (c.next_attempt_s
+      ? ' Next attempt in ' + duration(c.next_attempt_s) + '.' : '')];
+  }
   if (t && (t.state === 'dead' || t.state === 'empty' && login)) {
     return ['✕', 'sign-in needed', 'bad', error, login];
   }
@@ -165,6 +170,7 @@ function judged(c, minute) {
     return ['▲', 'some failures', 'warning', minute.failed + ' of the last ' +
       count(minute.requests, 'request') + ' failed.'];
   }
+  if (c.reason) return ['▲', 'old values', 'warning', c.reason + '.'];
   if (error) return ['▲', 'token trouble', 'warning', error + next];
   if (!c.requests) return ['○', 'no requests yet', '', '', login];
   return ['●', 'working', 'good', '', login];

@@ -1,0 +1,215 @@
+import NetproxyChannels
+import NetproxyConfig
+import NetproxyPath
+import NetproxyRequestLog
+import OAuth
+
+/// Reads the secrets and files that channels lack again, until they have them; the other channels serve.
+///
+/// Not `Sendable`: it never leaves the daemon's actor.
+final class ChannelRecovery {
+    private let assembly: ChannelAssembly
+    private let report: OperatorReport
+    /// Called after each attempt to read the secrets and files of a channel.
+    private let onReading: @Sendable (ChannelOutage, ChannelReading) async -> Void
+    private(set) var outages: [ChannelOutage] = []
+    private var tasks: [Task<Void, Never>] = []
+    /// The readings that have ended and are not in force yet.
+    private var readings: [(outage: ChannelOutage, reading: ChannelReading)] = []
+
+    init(
+        _ assembly: ChannelAssembly,
+        report: @escaping OperatorReport,
+        onReading: @escaping @Sendable (ChannelOutage, ChannelReading) async -> Void
+    ) {
+        self.assembly = assembly
+        self.report = report
+        self.onReading = onReading
+    }
+
+    // MARK: - Outages
+
+    /// Replaces the outages, reports the new ones, and starts the attempts to end them.
+    ///
+    /// - Parameters:
+    ///   - recoveries: the outages and their first readings.
+    ///   - channels: the channels in force.
+    ///   - configuration: the configuration in force.
+    func begin(
+        _ recoveries: [AssembledChannels.Recovery],
+        among channels: [ChannelRecord],
+        of configuration: ProxyConfiguration
+    ) {
+        let before = outages.map { (name: $0.name, line: $0.line) }
+        end()
+        outages = recoveries.map(\.outage)
+        let servers = channels.servers
+        let groups = Dictionary(grouping: recoveries) { ObjectIdentifier($0.outage.pace) }
+        tasks = groups.values.map { group in
+            let attempts = RecoveryAttempts(
+                group: group,
+                assembly: assembly,
+                configuration: configuration,
+                servers: servers,
+                onReading: onReading
+            )
+            return Task { await attempts.run() }
+        }
+        for recovery in recoveries where !recovery.outage.isStarting {
+            let line = recovery.outage.line
+            guard !before.contains(where: { $0.line == line }) else { continue }
+            announce(recovery.outage, words: recovery.words)
+        }
+        for old in before where !outages.contains(where: { $0.name == old.name }) {
+            if channels.contains(where: { $0.name == old.name }) { announceEnd(of: old.name) }
+        }
+    }
+
+    /// Ends all attempts and outages.
+    func end() {
+        for task in tasks { task.cancel() }
+        for outage in outages { outage.end() }
+        (tasks, outages, readings) = ([], [], [])
+    }
+
+    /// Returns when every channel serves or has failed to read its secrets and files; a reading that takes
+    /// too long counts as failed.
+    func waitForFirstAttempts() async {
+        for outage in outages {
+            await outage.waitForFirstAttempt()
+            guard outage.isStarting else { continue }
+            outage.note([ChannelOutage.late], outage.effect)
+            announce(outage, words: [])
+        }
+    }
+
+    // MARK: - Attempts
+
+    /// Keeps a reading until `takeReadings`.
+    func add(_ reading: ChannelReading, for outage: ChannelOutage) {
+        guard !outage.isOver else { return }
+        readings.append((outage, reading))
+    }
+
+    /// Returns the readings that have ended since the last call, except those of outages that are over.
+    func takeReadings() -> [(outage: ChannelOutage, reading: ChannelReading)] {
+        defer { readings = [] }
+        return readings.filter { !$0.outage.isOver }
+    }
+
+    /// Notes the result of an attempt, and reports a change.
+    ///
+    /// - Parameters:
+    ///   - reasons: the reasons why the channel lacks something; none if it has everything.
+    ///   - effect: the treatment of its requests.
+    ///   - outage: the outage of the channel.
+    ///   - words: the words of helper programs, for the operator.
+    func note(
+        _ reasons: [String],
+        _ effect: ChannelOutage.Effect,
+        of outage: ChannelOutage,
+        words: [String]
+    ) {
+        guard !reasons.isEmpty else {
+            outages.removeAll { $0 === outage }
+            outage.end()
+            return announceEnd(of: outage.name)
+        }
+        let line = outage.line
+        outage.note(reasons, effect)
+        if outage.line != line { announce(outage, words: words) }
+    }
+
+    // MARK: - Reports
+
+    private func announce(_ outage: ChannelOutage, words: [String]) {
+        let said = words.isEmpty ? "" : " (said: \(words.joined(separator: "; ")))"
+        report(outage.line + said)
+        let (level, message): (LogLevel, String) =
+            switch outage.effect {
+            case .refused: (.error, "a channel refuses its requests")
+            case .servedAsBefore: (.warning, "a channel uses values read before")
+            }
+        assembly.ownLog.write(
+            EventRecord(
+                time: .now,
+                level: level,
+                event: .daemon,
+                message: message,
+                facts: [("channel", .text(outage.name)), ("detail", .text(outage.reason))]
+            )
+        )
+    }
+
+    private func announceEnd(of channel: String) {
+        report("channel \(channel): everything that it names has been read")
+        assembly.ownLog.write(
+            EventRecord(
+                time: .now,
+                event: .daemon,
+                message: "a channel has everything that it names",
+                facts: [("channel", .text(channel))]
+            )
+        )
+    }
+}
+
+/// The attempts to read the secrets and files of channels with the same pace: all at once, each secret once.
+private struct RecoveryAttempts: Sendable {
+    let group: [AssembledChannels.Recovery]
+    let assembly: ChannelAssembly
+    let configuration: ProxyConfiguration
+    let servers: [String: PinnedServer]
+    let onReading: @Sendable (ChannelOutage, ChannelReading) async -> Void
+
+    private var open: [ChannelOutage] { group.map(\.outage).filter { !$0.isOver } }
+
+    /// Returns when no outage is left, or the task is canceled.
+    func run() async {
+        await finishFirstReadings()
+        while !Task.isCancelled, let pace = open.first?.pace {
+            await pace.waitAfterFailure()
+            guard !Task.isCancelled else { return }
+            await attempt()
+        }
+    }
+
+    /// Waits for the readings that a start or a reload did not wait for.
+    private func finishFirstReadings() async {
+        await withTaskGroup(of: Void.self) { tasks in
+            for case (let outage, let task?) in group.map({ ($0.outage, $0.reading) }) {
+                tasks.addTask {
+                    let reading = await withTaskCancellationHandler {
+                        await task.value
+                    } onCancel: {
+                        task.cancel()
+                    }
+                    await finish(reading, of: outage)
+                }
+            }
+        }
+    }
+
+    private func attempt() async {
+        let secrets = SecretReader(assembly.secrets.resolver)
+        await withTaskGroup(of: Void.self) { tasks in
+            for outage in open {
+                tasks.addTask {
+                    let reading = await assembly.inputs.read(
+                        outage.configuration,
+                        of: configuration,
+                        with: secrets,
+                        knowing: servers[outage.name]
+                    )
+                    await finish(reading, of: outage)
+                }
+            }
+        }
+    }
+
+    private func finish(_ reading: ChannelReading, of outage: ChannelOutage) async {
+        // A canceled reading has failed for that reason.
+        guard !Task.isCancelled else { return }
+        await onReading(outage, reading)
+    }
+}
