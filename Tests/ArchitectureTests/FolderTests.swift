@@ -13,7 +13,8 @@ import Testing
                 ("Access", ["Routing"]),
                 ("Downstream", []),
                 ("Forward", ["Routing", "Downstream"]),
-                ("Channel", ["Routing", "Access", "Forward"]),
+                ("Outage", []),
+                ("Channel", ["Routing", "Access", "Forward", "Outage"]),
                 ("Recent", ["Routing", "Channel"]),
                 (
                     "Exchange",
@@ -28,7 +29,8 @@ import Testing
                 ("Logs", ["Reports"]),
                 ("Secrets", []),
                 ("Credentials", ["Reports", "Secrets"]),
-                ("Assembly", ["Reports", "Logs", "Secrets", "Credentials"]),
+                ("Reading", ["Secrets", "Credentials"]),
+                ("Assembly", ["Reports", "Logs", "Secrets", "Credentials", "Reading"]),
             ]
         ),
         ("NetproxyService", [("Lifecycle", []), ("Admin", ["Lifecycle"])]),

@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    @Test func `a client that resets a stream ends its upstream exchange`() async throws {
+    func `a client that resets a stream ends its upstream exchange`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.startHTTP2 { peer, _ in
             try await peer.receive { !$0.resets.isEmpty }

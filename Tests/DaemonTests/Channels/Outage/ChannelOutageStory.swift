@@ -7,7 +7,7 @@ import Testing
 
 /// Channels that lack a secret or a file, beside others that have theirs.
 @Suite struct ChannelOutageStory {
-    /// A directory for secrets and programs, which is gone with the object.
+    /// A directory for secrets and programs; removed with the object.
     fileprivate final class Files: Sendable {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-outage-\(UInt64.random(in: 0 ... .max))").path()
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// An origin that responds with the credential that it got.
+    /// An origin that responds with the credential of the request.
     private func origin() async throws -> OriginServer {
         try await OriginServer.start { wire in
             while let request = try await wire.next() {
@@ -137,7 +137,7 @@ import Testing
             channel("good", origin, "log: {}") + "\n"
             + channel("bad", origin, "auth: { bearer: 'exec:/bin/sh \(program)' }")
         try await DaemonHarness.run(channels: channels) { proxy in
-            // Several attempts, of which none is news.
+            // Several attempts with the same result.
             #expect(
                 await eventually {
                     _ = try? await proxy.exchange(Raw.get("/bad/1"))
@@ -159,7 +159,7 @@ import Testing
             #expect(why.contains(reason) && !why.contains("c4nary"))
             let log = try await proxy.allLogs().split(separator: "\n")
             #expect(log.count { $0.contains("a channel refuses its requests") } == 1)
-            // The words of a program are for the operator.
+            // Only the operator may read the words of a program.
             let reports = proxy.reports.filter { $0.contains(reason) }
             #expect(reports.count == 1)
             #expect(reports.first?.contains("c4nary") == true)
@@ -272,7 +272,7 @@ import Testing
 }
 
 extension ChannelOutageStory {
-    /// Runs a story with a daemon that starts, while the program of a channel waits for a named pipe.
+    /// Runs a story with a daemon that starts while the program of a channel waits for a named pipe.
     private func start(
         _ story: (_ daemon: Daemon, _ start: Task<Void, any Error>, Files) async throws -> Void
     ) async throws {
@@ -407,7 +407,7 @@ extension ChannelOutageStory {
 }
 
 extension ChannelOutageStory.Files {
-    /// Lets a program go on that reads from the named pipe `gate`.
+    /// Writes a token to the program that reads from the named pipe `gate`.
     fileprivate func openGate() throws {
         let gate = try FileHandle(forWritingTo: URL(filePath: "\(path)/gate"))
         try gate.write(contentsOf: Data("token\n".utf8))

@@ -27,7 +27,7 @@ import Testing
 @Suite struct RecoveryPaceTests {
     private let clock = ManualClock()
 
-    /// Begins the pause after a failure of which there have been some before.
+    /// Begins the pause after the last of a number of failures.
     private func pause(_ pace: RecoveryPace, after failures: Int) async -> Task<Void, Never> {
         for _ in 1..<failures {
             let pause = Task { await pace.waitAfterFailure(jitter: 1) }
