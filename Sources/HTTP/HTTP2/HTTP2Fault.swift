@@ -1,16 +1,16 @@
 package import NetproxyHTTP1
 package import NetproxyHTTPMessage
 
-/// Why a message of a stream is refused; the connection goes on.
+/// The reason for which a message is refused; the connection continues.
 package enum HTTP2Fault: Error, Sendable, Equatable {
-    /// What HTTP/1 would refuse it for, too.
+    /// A fault that HTTP/1 has, too.
     case message(HTTP1Error)
     case malformedFieldName, malformedFieldValue, connectionField
     case missingPseudoField, repeatedPseudoField, misplacedPseudoField, unknownPseudoField
     case malformedPseudoField, unsupportedScheme
     case contentBeyondLength, contentBelowLength, unexpectedContent, unfinishedTrailers
 
-    /// The status that answers a request with this fault.
+    /// The status of the response to a request with this fault.
     package var status: HTTPStatus {
         if case .message(let error) = self { error.status } else { 400 }
     }
@@ -38,7 +38,7 @@ package enum HTTP2Fault: Error, Sendable, Equatable {
     }
 }
 
-/// Why a stream or a connection ends (RFC 9113 §7).
+/// The reason for which a stream or a connection ends (RFC 9113 §7).
 package struct HTTP2Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     package let rawValue: UInt32
 
@@ -65,8 +65,8 @@ package struct HTTP2Code: RawRepresentable, Sendable, Hashable, CustomStringConv
     }
 }
 
-/// Why a connection cannot go on; what is to be sent first is in the session.
+/// The reason for which a connection has to end, after the output of its session.
 package struct HTTP2ConnectionError: Error, Sendable, Equatable {
-    /// What the peer did.
+    /// The fault of the peer.
     package let reason: String
 }

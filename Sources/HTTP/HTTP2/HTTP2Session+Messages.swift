@@ -2,7 +2,7 @@ import NetproxyBytes
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// What frames mean for the messages.
+/// The messages in the frames.
 extension HTTP2Session {
     /// A field block begins.
     func beginBlock(on id: Int32, opensRequest: Bool) {
@@ -29,7 +29,7 @@ extension HTTP2Session {
             case .trailers: try endWithTrailers(id, stream, ends)
             }
         } catch {
-            // The head of a request makes a stream of its own.
+            // A complete head has replaced the stream.
             guard let stream = unsafe streams[id] else { return }
             _ = deliver(stream.state.refuse(error), on: id, stream)
         }
@@ -41,7 +41,7 @@ extension HTTP2Session {
         do throws(HTTP1Error) {
             decoded = try requestDecoder.decode(text.span)
         } catch {
-            // A decoder that has refused a head is spent.
+            // A decoder cannot be used again after a fault.
             requestDecoder = RequestHeadDecoder(limits: limits.messages)
             throw .message(error)
         }
@@ -67,7 +67,7 @@ extension HTTP2Session {
         }
         guard var (head, _) = decoded else { throw .message(.cutShort) }
         if head.status.kind == .informational {
-            // RFC 9113 §8.6: there is no switch of protocols.
+            // RFC 9113 §8.6: HTTP/2 has no 101.
             guard !ends, head.status != 101 else { throw .malformedPseudoField }
             unsafe events.append(.response(id, head, ends: false))
             return

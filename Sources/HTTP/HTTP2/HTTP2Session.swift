@@ -4,14 +4,14 @@ import NetproxyHTTP1
 package import NetproxyHTTPMessage
 import NetproxyLiveObjects
 
-/// One HTTP/2 connection (RFC 9113) as a value: bytes in, events out; messages in, bytes out. It does no I/O.
+/// One HTTP/2 connection (RFC 9113) without I/O: bytes in, events out; messages in, bytes out.
 ///
-/// nghttp2 frames, compresses and keeps count of windows. The messages themselves are held to the rules of
-/// `HTTP1`: see `FieldBlock` and `FieldLines`. Not `Sendable`.
+/// nghttp2 does framing and flow control. The rules of messages are those of `HTTP1`: see `FieldBlock`, `FieldLines` and
+/// `StreamState`. Not `Sendable`.
 // SAFETY: nghttp2's session is made in `init`, freed in `deinit`, used on one thread, and calls back only
 // within calls of this class, which keep it alive.
 @safe package final class HTTP2Session {
-    /// Which end of the connection this is.
+    /// The end of the connection.
     package enum Role: Sendable {
         case client, server
     }
@@ -26,28 +26,28 @@ import NetproxyLiveObjects
     var requestDecoder: RequestHeadDecoder
     var responseDecoder: ResponseHeadDecoder
     @exclusivity(unchecked) var budget: FrameBudget
-    /// Why the peer is cut off, where this class decides that.
+    /// The reason for which this class ends the connection.
     var overrun: (code: HTTP2Code, reason: String)?
-    /// How many frames have continued the present field block.
+    /// The number of CONTINUATION frames of the present field block.
     var continuations = 0
-    /// Whether a field block has begun and not ended: nothing else may come before its end.
+    /// Whether a field block has begun and not ended: no other frame may come before its end.
     package internal(set) var isInBlock = false
     /// Whether the peer takes no more streams.
     var hasGoneAway = false
     /// Whether this side has ended the connection.
     private var isEnding = false
-    /// What nghttp2 said was wrong.
+    /// The last complaint of nghttp2.
     var complaint: String?
     @exclusivity(unchecked) private var encoder = FieldEncoder()
     private let encoded = OutputBuffer(capacity: 1024)
     /// The head of the frame that is being written.
     @exclusivity(unchecked) private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
-    /// Buffers for heads that wait.
+    /// Unused buffers for heads.
     @exclusivity(unchecked) private var spare: [OutputBuffer] = []
     private let life = LiveObject(HTTP2Session.self)
-    /// Where frames of content are written, while output is produced.
+    /// The destination of content frames, while output is produced.
     var output: OutputBuffer?
-    /// The first byte of what is being received.
+    /// The first of the bytes that are being received.
     var input: UnsafePointer<UInt8>?
 
     /// Begins a connection: its first output is the preface, with our settings.
@@ -97,12 +97,12 @@ import NetproxyLiveObjects
 
     // MARK: - In
 
-    /// Takes bytes from the peer; `takeEvents()` then tells what they say.
+    /// Takes bytes from the peer; `takeEvents()` returns their events.
     ///
     /// - Parameters:
-    ///   - bytes: all that came, in order.
+    ///   - bytes: the received bytes, in order.
     ///   - now: nanoseconds on any clock that only goes forward.
-    /// - Throws: `HTTP2ConnectionError` when the connection cannot go on; the events before it count.
+    /// - Throws: `HTTP2ConnectionError` if the connection has to end; the events before it count.
     package func receive(
         _ bytes: Span<UInt8>,
         now: UInt64
@@ -114,7 +114,7 @@ import NetproxyLiveObjects
             return unsafe nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count)
         }
         if taken >= 0 {
-            // nghttp2 ends the connection for some of what comes without a word: it takes no requests then.
+            // nghttp2 ends the connection for some frames without an error; it takes no requests then.
             guard role == .client, !isEnding, !hasGoneAway, unsafe !streams.isEmpty,
                 unsafe nghttp2_session_check_request_allowed(session) == 0
             else { return }
@@ -129,7 +129,7 @@ import NetproxyLiveObjects
         throw HTTP2ConnectionError(reason: reason)
     }
 
-    /// What the peer has said since the last call, in the place of what `taken` holds, which is used again.
+    /// Replaces the elements of `taken` by the events since the last call, and uses its memory again.
     package func takeEvents(into taken: inout [HTTP2Event]) {
         taken.removeAll(keepingCapacity: true)
         guard unsafe !events.isEmpty else { return }
@@ -139,7 +139,7 @@ import NetproxyLiveObjects
         unsafe events = spare
     }
 
-    /// What the peer has said since the last call.
+    /// The events since the last call.
     package func takeEvents() -> [HTTP2Event] {
         guard unsafe !events.isEmpty else { return [] }
         var taken: [HTTP2Event] = []
@@ -147,13 +147,13 @@ import NetproxyLiveObjects
         return taken
     }
 
-    /// Lets the peer send as much more on a stream as was read of its content.
+    /// Lets the peer send as many more bytes on a stream as were read of its content.
     package func consumed(_ count: Int, on stream: Int32) {
         guard count > 0, unsafe streams[stream] != nil else { return }
         _ = unsafe nghttp2_session_consume_stream(session, stream, count)
     }
 
-    /// Lets the peer send more at a time on a stream; returns how much that is, in bytes.
+    /// Enlarges the window of a stream; returns its size in bytes.
     package func growWindow(of stream: Int32) -> Int {
         let size = Int(unsafe nghttp2_session_get_stream_local_window_size(session, stream))
         let present = max(size, limits.window)
@@ -181,7 +181,7 @@ import NetproxyLiveObjects
 
     /// Appends output, up to some bytes more than `limit` in all.
     ///
-    /// - Throws: `HTTP2ConnectionError` when there can be none.
+    /// - Throws: `HTTP2ConnectionError` if nghttp2 fails.
     package func produce(
         into output: OutputBuffer,
         upTo limit: Int
@@ -200,8 +200,7 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Writes the fields of a head in the place of what nghttp2 has put into its frame; returns whether the frame
-    /// is one that begins a head.
+    /// Writes a head frame with our fields instead of nghttp2's placeholder; returns whether the frame begins a head.
     private func writeHead(
         of bytes: UnsafePointer<UInt8>,
         _ count: Int,
@@ -235,14 +234,14 @@ import NetproxyLiveObjects
     /// The longest frame that every peer takes, in bytes.
     private static let frameSize = 16_384
 
-    /// A copy of a head, to be kept until its frame is written.
+    /// Returns a copy of a head, for the time until its frame is written.
     private func kept(_ head: OutputBuffer) -> OutputBuffer {
         let copy = unsafe spare.popLast() ?? OutputBuffer(capacity: 2048)
         copy.append(head.span)
         return copy
     }
 
-    /// How many streams of ours the peer admits at a time.
+    /// The number of concurrent streams of ours that the peer admits.
     package var admittedStreams: Int {
         Int(
             unsafe nghttp2_session_get_remote_settings(
@@ -255,18 +254,18 @@ import NetproxyLiveObjects
     /// Begins a request.
     ///
     /// - Parameters:
-    ///   - head: as HTTP/1 writes it.
-    ///   - method: that of the head.
-    ///   - scheme: of the origin.
+    ///   - head: the head in the format of HTTP/1.
+    ///   - method: the method in the head.
+    ///   - scheme: the scheme of the origin.
     ///   - hasContent: whether `send` and `end` follow.
-    /// - Returns: the stream; `nil` when the connection takes no more requests.
+    /// - Returns: the stream; `nil` if the connection takes no more requests.
     package func sendRequest(
         _ head: OutputBuffer,
         method: HTTPMethod,
         scheme: StaticString,
         hasContent: Bool
     ) -> Int32? {
-        // RFC 9113 §6.8: none after the peer's GOAWAY, or ours.
+        // RFC 9113 §6.8: no request follows a GOAWAY of the peer, or ours.
         guard unsafe nghttp2_session_check_request_allowed(session) == 1 else { return nil }
         let id = unsafe HTTP2Callbacks.withPlaceholder { field in
             guard hasContent else {
@@ -287,7 +286,7 @@ import NetproxyLiveObjects
     /// Begins a final response.
     ///
     /// - Parameters:
-    ///   - head: as HTTP/1 writes it.
+    ///   - head: the head in the format of HTTP/1.
     ///   - id: the stream of the request.
     ///   - hasContent: whether `send` and `end` follow.
     package func sendResponse(_ head: OutputBuffer, on id: Int32, hasContent: Bool) {
@@ -304,7 +303,7 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Sends an interim response; `head` is as HTTP/1 writes it.
+    /// Sends an interim response, whose head has the format of HTTP/1.
     package func sendInterim(_ head: OutputBuffer, on id: Int32) {
         guard let stream = unsafe streams[id] else { return }
         stream.queue(kept(head), .response)
@@ -343,7 +342,7 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_session_resume_data(session, id)
     }
 
-    /// Sends the trailers that end the message on a stream; called while its last content is packed.
+    /// Queues the trailers that end a message; called while the last frame of content is written.
     func submitTrailers(_ section: OutputBuffer, on id: Int32) {
         unsafe streams[id]?.queue(kept(section), .trailers)
         unsafe HTTP2Callbacks.withPlaceholder { field in
@@ -378,11 +377,10 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_submit_ping(session, none, nil)
     }
 
-    /// Tells the peer that no stream beyond those that it may have begun by now is answered; the streams
-    /// under way go on.
+    /// Sends GOAWAY: later streams get no response; the present ones continue.
     ///
-    /// - Parameter isLast: whether the streams that have come are the last; otherwise those that are on their
-    ///   way count, and a second call follows (RFC 9113 §6.8).
+    /// - Parameter isLast: whether the received streams are the last; otherwise streams that are on their way still
+    ///   count, and a second call follows (RFC 9113 §6.8).
     package func goAway(isLast: Bool) {
         guard isLast else {
             _ = unsafe nghttp2_submit_shutdown_notice(session)
@@ -392,7 +390,7 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_submit_goaway(session, none, last, HTTP2Code.noError.rawValue, nil, 0)
     }
 
-    /// Ends the connection: the peer is told why, and nothing more is read.
+    /// Ends the connection with GOAWAY; nothing more is read.
     package func terminate(_ code: HTTP2Code) {
         isEnding = true
         _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
@@ -416,7 +414,7 @@ import NetproxyLiveObjects
 
     func close(_ id: Int32) { unsafe streams[id] = nil }
 
-    /// A frame with a head is about to be written; its stream may be closed once it is.
+    /// Takes the head of a frame that is about to be written: its stream may be closed afterwards.
     func beginHead(on id: Int32) { unsafe headToWrite = unsafe streams[id]?.takeHead() }
 
     func sentEnd(of id: Int32) {
@@ -424,13 +422,12 @@ import NetproxyLiveObjects
         perform(stream.state.sentEnd(), on: id, stream)
     }
 
-    /// Lets the peer send as much more on all streams together as has arrived: that does not depend on the
-    /// readers of the streams.
+    /// Lets the peer send as many more bytes on all streams together as have arrived, whether they were read or not.
     func giveBack(_ count: Int) {
         _ = unsafe nghttp2_session_consume_connection(session, count)
     }
 
-    /// Lets the peer send as much more as was dropped.
+    /// Lets the peer send as many more bytes on a stream as were dropped.
     func giveBackDropped(_ count: Int, on id: Int32) {
         _ = unsafe nghttp2_session_consume_stream(session, id, count)
     }

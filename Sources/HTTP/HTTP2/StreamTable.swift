@@ -1,5 +1,6 @@
-/// What belongs to the streams of a connection, by their numbers: these only grow, so that the latest is last, and
-/// finding one takes a few comparisons.
+/// The values of streams by their numbers.
+///
+/// Numbers only grow, so the latest is last, and a search takes a few comparisons.
 package struct StreamTable<Value: AnyObject> {
     private var ids: [Int32] = []
     private var values: [Value] = []
@@ -8,7 +9,7 @@ package struct StreamTable<Value: AnyObject> {
 
     package var count: Int { ids.count }
     package var isEmpty: Bool { ids.isEmpty }
-    /// Those of all streams, the oldest first.
+    /// The values of all streams, the oldest first.
     package var all: [Value] { values }
 
     package subscript(_ id: Int32) -> Value? {
@@ -27,7 +28,7 @@ package struct StreamTable<Value: AnyObject> {
         }
     }
 
-    /// Takes one out.
+    /// Removes the value of a stream, and returns it.
     package mutating func take(_ id: Int32) -> Value? {
         guard let position = position(of: id) else { return nil }
         ids.remove(at: position)

@@ -1,17 +1,19 @@
 import CNetproxyNghttp2
 import NetproxyBytes
 
-/// What nghttp2 calls, and the sessions that call it.
+/// The callbacks of nghttp2.
 // SAFETY: the user data of every session is the `HTTP2Session` that owns it; pointers from nghttp2 are used
 // within the callback only.
 enum HTTP2Callbacks {
-    /// Has nghttp2 ask for the content of a message.
+    /// The source of the content of messages.
     static var provider: nghttp2_data_provider {
         unsafe nghttp2_data_provider(source: nghttp2_data_source(fd: 0), read_callback: readContent)
     }
 
-    /// Lends a field that stands for those of a head: nghttp2 writes it from the table that every peer has, and
-    /// leaves its own alone; the session then writes the real ones in its place.
+    /// Lends a placeholder for the fields of a head.
+    ///
+    /// nghttp2 encodes it from the static table, without a change to its dynamic one. The session then writes the real
+    /// fields instead.
     static func withPlaceholder<Result>(
         _ body: (UnsafePointer<nghttp2_nv>) -> Result
     ) -> Result {
@@ -47,11 +49,11 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sentFrame)
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks, sendContent)
         unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, complain)
-        // Windows follow the reader, and messages are held to the rules of HTTP/1.
+        // Windows follow the reader, and messages have the rules of HTTP/1.
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_http_messaging(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        // It counts every call that brings a part of such a frame's head: `beginFrame` counts frames.
+        // nghttp2 counts the reads of a frame's header instead of frames; `beginFrame` counts frames.
         unsafe nghttp2_option_set_max_continuations(options, .max)
         unsafe nghttp2_option_set_max_outbound_ack(options, owner.limits.idleFrames)
         let data = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -100,12 +102,12 @@ private func beginFrame(
         session.overrun = (.enhanceYourCalm, reason)
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
-    // RFC 9113 §8.4: we have said that we want none before we have asked for anything.
+    // RFC 9113 §8.4: our first settings have disabled it.
     if header.type == UInt8(NGHTTP2_PUSH_PROMISE.rawValue) {
         session.overrun = (.protocolError, "PUSH_PROMISE, which was not asked for")
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
-    // RFC 9113 §6.3, which nghttp2 does not look at where priorities mean nothing.
+    // RFC 9113 §6.3; nghttp2 does not check this without priorities.
     if header.type == UInt8(NGHTTP2_PRIORITY.rawValue), header.stream_id == 0 {
         session.overrun = (.protocolError, "PRIORITY on no stream")
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
@@ -169,7 +171,7 @@ private func receivedFrame(
     return 0
 }
 
-/// A frame is about to be among the output.
+/// Called before a frame is written.
 private func beginsFrame(
     _: OpaquePointer?,
     _ frame: UnsafePointer<nghttp2_frame>?,
@@ -181,7 +183,7 @@ private func beginsFrame(
     return 0
 }
 
-/// A frame is among the output.
+/// Called after a frame was written.
 private func sentFrame(
     _: OpaquePointer?,
     _ frame: UnsafePointer<nghttp2_frame>?,

@@ -60,7 +60,7 @@ extension HTTP2Connection {
         return exchange.takePiece()
     }
 
-    /// The reader of the content does not want the rest.
+    /// Ends the exchange because the reader does not want the rest.
     func cancelBody(of exchange: HTTP2Exchange) { abandon(exchange, .cancel) }
 
     func consumed(_ count: Int, on stream: Int32) {

@@ -12,25 +12,25 @@ import NetworkCore
 final class HTTP2Connection: TimerEntry {
     let loop: EventLoop
     let peer: UpstreamPeer
-    /// Held until the connection closes: a body may outlive all other users of the pool.
+    /// The owner, which lives at least until the connection closes: a body may outlive all other users of the pool.
     let owner: any HTTP2ConnectionOwner
     let address: String
     /// The address of the other end.
     var remote: SocketAddress { wire.socket.peer }
-    /// How much the origin may send on a stream before it is read.
+    /// The number of bytes that the origin may send on a stream before they are read.
     let window: Int
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
     var exchanges = StreamTable<HTTP2Exchange>()
-    /// How many exchanges the origin admits at a time.
+    /// The number of concurrent exchanges that the origin admits.
     var admitted: Int
-    /// How many exchanges it has had.
+    /// The number of exchanges so far.
     var served = 0
     /// Whether it takes no more exchanges.
     var isLeaving = false
-    /// Since when a PING waits for its answer.
+    /// The time of a PING whose acknowledgment has not come.
     var pinged: UInt64?
-    /// Why it has ended, which may be as soon as its first bytes are written.
+    /// The reason for which it has ended; the first write may already fail.
     var end: HTTP2WireEnd?
     private let life = LiveObject(HTTP2Connection.self)
 
@@ -52,7 +52,7 @@ final class HTTP2Connection: TimerEntry {
         wire.start()
     }
 
-    /// How many exchanges it has now.
+    /// The number of present exchanges.
     var count: Int { exchanges.count }
     /// Whether it takes another exchange now.
     var hasRoom: Bool { !isLeaving && !wire.isClosed && exchanges.count < admitted }
@@ -62,16 +62,16 @@ final class HTTP2Connection: TimerEntry {
         min(session.admittedStreams, 1000)
     }
 
-    /// Looks whether the origin has ended the connection while nothing was asked of it.
+    /// Reads the end of the connection, if it has come since the last exchange.
     func settle() {
         if exchanges.isEmpty { wire.takeArrived() }
     }
 
     // MARK: - One exchange
 
-    /// Sends the request, and returns when the head of the final response is there.
+    /// Sends the request, and returns when the head of the final response is here.
     ///
-    /// - Throws: `HTTP2Refusal` where the origin has not looked at the request, else what the fault is.
+    /// - Throws: `HTTP2Refusal` if the origin has not processed the request, otherwise the fault.
     func send(
         _ request: consuming Request,
         context: inout RequestContext,
@@ -210,8 +210,7 @@ final class HTTP2Connection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         _ = HopByHop(removingFrom: &headers)
-        // A call that has failed before its first message, with head and trailers in one: what gRPC calls
-        // Trailers-Only, and can be judged as a whole.
+        // A call that failed before its first message: gRPC sends head and trailers in one (Trailers-Only).
         if let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
         if let upload = exchange.upload, upload.isHeld || head.status.kind != .successful {
             await upload.end()
@@ -220,7 +219,7 @@ final class HTTP2Connection: TimerEntry {
         if let whole = exchange.takeWhole() {
             content = whole.isEmpty ? .empty : .bytes(whole)
             if let upload = exchange.upload {
-                // After a complete response the exchange is over, whatever is left of the content.
+                // A complete response ends the exchange, even if some of the request is left.
                 exchange.upload = nil
                 await upload.end()
             }
@@ -240,7 +239,7 @@ final class HTTP2Connection: TimerEntry {
 
     // MARK: - The end of an exchange
 
-    /// Ends an exchange whose response is complete and taken: the rest of the request is not wanted (RFC 9113 §8.1).
+    /// Ends an exchange whose response was taken: the rest of the request is not wanted (RFC 9113 §8.1).
     func finish(_ exchange: HTTP2Exchange) {
         if let upload = exchange.upload, !upload.isRunning { exchange.upload = nil }
         guard exchange.upload == nil else {
@@ -254,7 +253,7 @@ final class HTTP2Connection: TimerEntry {
         remove(exchange, .cancel)
     }
 
-    /// Gives an exchange up, with its upload, which holds the exchange.
+    /// Gives up an exchange, with its upload, which refers to the exchange.
     func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         exchange.upload.take()?.cancel()
         exchange.stream.content.removeAll()
@@ -297,13 +296,13 @@ final class HTTP2Connection: TimerEntry {
         wire.close()
     }
 
-    /// Looks in a while whether the origin is still there.
+    /// Schedules the first check of a silent origin.
     private func watch() {
         pinged = nil
         loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
     }
 
-    /// Idle for too long, or at work and silent.
+    /// Ends a connection that is idle for too long; sends a PING to an origin that is silent.
     override func fire() {
         guard !exchanges.isEmpty else { return leave() }
         let patience = peer.options.peerSilence.nanoseconds
@@ -322,14 +321,14 @@ final class HTTP2Connection: TimerEntry {
     }
 }
 
-/// An attempt that may be made again at once, whatever its method: the origin has not looked at it.
+/// An attempt that may be repeated at once with any method: the origin has not processed it.
 enum HTTP2Refusal: Error {
     /// On another connection, or another stream.
     case unsent(NetworkError)
     /// In HTTP/1.1.
     case needsHTTP1(NetworkError)
 
-    /// What to say where it is not made again.
+    /// The error if it is not repeated.
     var error: NetworkError {
         switch self {
         case .unsent(let error), .needsHTTP1(let error): error
@@ -339,15 +338,15 @@ enum HTTP2Refusal: Error {
 
 /// Lends connections in HTTP/2.
 protocol HTTP2ConnectionOwner: AnyObject {
-    /// Learns that a connection may have room for another exchange.
+    /// A connection may have room for another exchange.
     func exchangeEnded(on connection: HTTP2Connection)
 
-    /// Learns that a connection takes no more exchanges.
+    /// A connection takes no more exchanges.
     func leaves(_ connection: HTTP2Connection)
 
-    /// Learns that a connection is closed.
+    /// A connection is closed.
     func closed(_ connection: HTTP2Connection)
 
-    /// Learns that a connection to this address is dead.
+    /// A connection to this address is dead.
     func distrust(_ address: String)
 }

@@ -3,59 +3,59 @@ package import NetproxyEventIO
 package import NetproxyHTTP2
 import NetproxyLiveObjects
 
-/// What a connection in HTTP/2 is used by: an app's side, or an origin's.
+/// The user of a connection in HTTP/2: the downstream or the upstream end of exchanges.
 package protocol HTTP2WireUser: AnyObject {
-    /// Takes what the peer said; `content` goes with the event of that name.
+    /// Takes an event; `content` belongs to the event of that name.
     func received(_ event: HTTP2Event, _ content: ByteSlice?)
 
-    /// Learns that all that has come is taken: those that wait for it may go on.
+    /// All events of one read were delivered.
     func receivedAll()
 
-    /// Learns that the connection is closed, once.
+    /// The connection is closed; called once.
     func ended(_ end: HTTP2WireEnd)
 }
 
-/// Why a connection in HTTP/2 has ended.
+/// The reason for which a connection in HTTP/2 has ended.
 package enum HTTP2WireEnd: Sendable {
-    /// As agreed: nothing was to come any more.
+    /// Both sides have agreed on the end.
     case complete
     case fault(IOError)
-    /// The peer broke the rules, in the words of the log.
+    /// The peer broke the rules; the text is for the log.
     case violation(String)
 }
 
 /// A socket and the session on it: reads for all of its streams, and writes for all of them together.
 ///
-/// It needs no task: the socket calls it when there are bytes, and it writes when the loop's turn ends, so
-/// that all exchanges that go on in one turn share a system call in each direction. Not `Sendable`.
+/// It needs no task: the socket calls it when there are bytes, and it writes when the loop's turn ends. So all exchanges
+/// of one turn share a system call in each direction. Not `Sendable`.
 package final class HTTP2Wire: FlushEntry {
     package let socket: StreamSocket
     package let session: HTTP2Session
     package let loop: EventLoop
     package weak var user: (any HTTP2WireUser)?
-    /// How long the kernel may take nothing.
+    /// The longest time in which the kernel may take no bytes.
     package var writeIdle: Duration?
-    /// When something came last, on the loop's clock.
+    /// The time of the last read, on the loop's clock.
     package private(set) var lastRead: UInt64
     private let buffer: ReadBuffer
-    /// The memory of events that were handed on.
+    /// The memory of delivered events, which is used again.
     private var taken: [HTTP2Event] = []
     private var isQueued = false
     private var isWriting = false
     private var hasEnded = false
     private let life = LiveObject(HTTP2Wire.self)
 
-    /// How much is read before others have their turn.
+    /// The number of reads before other sockets have their turn.
     private static let readsPerTurn = 16
-    /// How much is written at once, in bytes.
+    /// The size of one write, in bytes.
     private static let outputSize = 64 * 1024
 
-    /// Takes a connected socket over; `start()` begins.
+    /// Takes over a connected socket; `start()` begins.
     ///
     /// - Parameters:
-    ///   - socket: which nothing else reads or writes any more.
-    ///   - session: new, or with what it is to say first.
-    ///   - buffer: what was read from the socket already.
+    ///   - socket: the socket, which nothing else reads or writes any more.
+    ///   - session: a new session, or one with queued output.
+    ///   - buffer: the bytes that were read from the socket already.
     package init(_ socket: StreamSocket, _ session: HTTP2Session, read buffer: ReadBuffer) {
         self.socket = socket
         self.session = session
@@ -65,7 +65,7 @@ package final class HTTP2Wire: FlushEntry {
         super.init()
     }
 
-    /// Sends the preface, and takes what has come.
+    /// Sends the preface, and receives the bytes that have come.
     package func start() {
         flushSoon()
         if !buffer.isEmpty {
@@ -78,7 +78,7 @@ package final class HTTP2Wire: FlushEntry {
     /// Whether the connection is closed.
     package var isClosed: Bool { hasEnded }
 
-    /// Has what the session wants to say written when the turn ends.
+    /// Writes the output of the session when the turn ends.
     package func flushSoon() {
         guard !isQueued, !hasEnded, session.wantsToSend else { return }
         isQueued = true
@@ -87,7 +87,7 @@ package final class HTTP2Wire: FlushEntry {
 
     // MARK: - In
 
-    /// Takes what has come by now, even if the loop does not know of it yet: the end may be among it.
+    /// Receives the bytes that have come, even if the loop has not reported them: the end may be among them.
     package func takeArrived() {
         guard !hasEnded, socket.hasArrived() else { return }
         pump()
@@ -198,7 +198,7 @@ package final class HTTP2Wire: FlushEntry {
         if session.isOver { end(.complete) }
     }
 
-    /// The kernel is full: a task waits for it.
+    /// Lets a task wait for the kernel, which is full.
     private func wait(_ output: OutputBuffer, from written: Int) {
         isWriting = true
         let bound = LoopBound((wire: self, output: output), on: loop)
@@ -214,7 +214,7 @@ package final class HTTP2Wire: FlushEntry {
         }
     }
 
-    /// Says what is left to be said, if the kernel takes it.
+    /// Writes the rest of the output, if the kernel takes it.
     private func lastWord() {
         guard !isWriting else { return }
         let output = loop.outputs.take()
@@ -227,7 +227,7 @@ package final class HTTP2Wire: FlushEntry {
 
     // MARK: - The end
 
-    /// Ends the connection: the peer is told why, as far as the kernel takes it.
+    /// Ends the connection, and tells the peer the reason if the kernel takes it.
     package func close(_ code: HTTP2Code = .noError) {
         guard !hasEnded else { return }
         session.terminate(code)

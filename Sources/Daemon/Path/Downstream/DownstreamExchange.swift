@@ -4,41 +4,41 @@ package import NetproxyHTTPMessage
 import NetproxyRequestLog
 package import NetworkCore
 
-/// One request of an app and the way back to it: a connection in HTTP/1, or a stream in HTTP/2.
+/// One request of a client and its response: on a connection in HTTP/1, or on a stream in HTTP/2.
 ///
-/// What carries a request through netproxy is written once, for both.
+/// The code that carries a request through netproxy serves both.
 package protocol DownstreamExchange: AnyObject, SendableMetatype {
     typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
-    /// The request that is being read or answered.
+    /// The present request.
     var request: CurrentRequest { get set }
     var peer: SocketPeer { get }
-    /// The listener over which it came.
+    /// The listener of the connection.
     var listener: DownstreamConnection.Source { get }
-    /// The address at which the app has reached netproxy.
+    /// The address of netproxy to which the client has connected.
     var localAddress: SocketAddress? { get }
-    /// Whether the connection goes on after its exchange.
+    /// Whether the connection ends after its exchange.
     var shutdown: DownstreamState.Shutdown { get }
-    /// Forwards interim responses to the app.
+    /// Forwards interim responses to the client.
     var interim: InterimWriter? { get }
-    /// The connection as such, which can become a tunnel; `nil` for a stream.
+    /// The connection, which can become a tunnel; `nil` for a stream.
     var connection: DownstreamConnection? { get }
-    /// What `Via` calls the version of the request.
+    /// The version of the request, for `Via`.
     var version: HTTPVersion { get }
 
-    /// Takes the head that was read, or what stands for one that was refused.
+    /// Takes the head of the request, or `unreadHead` if it was refused.
     func takeHead() -> RequestHead
 
-    /// Stands for a head that was refused, or did not arrive in time.
+    /// A substitute for a head that was refused, or did not arrive in time.
     var unreadHead: RequestHead { get }
 
-    /// The request line of a head that was refused; `nil` where it cannot be read.
+    /// The request line of a refused head; `nil` if it cannot be read.
     var requestLine: RequestHead? { get }
 
-    /// The content of the request whose head was read last.
+    /// The content of the present request.
     func requestBody(_ framing: BodyFraming) -> HTTPBody
 
-    /// Waits a moment for content that is still to come.
+    /// Waits a moment for the rest of the content.
     func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody
 
     /// Whether an interim response is being written.
@@ -50,7 +50,7 @@ package protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// Sends an interim response, unless the final one has begun.
     func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders) async throws
 
-    /// Writes what goes out of a response at once; `finishResponse` writes the rest.
+    /// Writes the part of a response that goes out at once; `finishResponse` writes the rest.
     func beginResponse(
         _ response: borrowing Response,
         to head: borrowing RequestHead,
@@ -63,21 +63,21 @@ package protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// Whether another request may follow the response.
     var persists: Bool { get }
 
-    /// Ends the connection, or what is left of the stream, so that the app can still read what was written.
+    /// Ends the connection or stream so that the client can still read the response.
     func closeAfterLingering() async
 
-    /// Ends it so that no app takes what it got for a complete response.
+    /// Ends it so that no client takes the partial response for a complete one.
     func reset()
 }
 
-/// How far a response is on its way to the app.
+/// The progress of a response to the client.
 package struct WrittenResponse {
     var state: ResponseWriter.State
-    /// Content bytes that went to the app.
+    /// The number of content bytes that were sent to the client.
     var bytesOut = 0
-    /// Whether the app may have any of the head.
+    /// Whether the client may have received a part of the head.
     var isHeadOut = false
-    /// What only some responses have: in its own object, since all others are moved around without it.
+    /// The rare parts, in an object of their own: most responses are moved without them.
     private var rest: Rest?
 
     private final class Rest {
@@ -92,7 +92,7 @@ package struct WrittenResponse {
 
     /// The fields that followed the content.
     var trailers: HTTPHeaders? { rest?.trailers }
-    /// Why it broke off.
+    /// The reason for which it broke off.
     var fault: (any Error)? { rest?.fault }
 
     init(_ state: ResponseWriter.State, bytesOut: Int = 0, isHeadOut: Bool = false) {
@@ -112,13 +112,13 @@ package struct WrittenResponse {
         rest = Rest(nil, fault)
     }
 
-    /// It broke off.
+    /// Notes that it broke off.
     mutating func fail(_ fault: any Error) {
         state = .broken
         rest = Rest(nil, fault)
     }
 
-    /// It is complete.
+    /// Notes that it is complete.
     mutating func finish(_ trailers: HTTPHeaders?) {
         state = .done
         if let trailers { rest = Rest(trailers, nil) }

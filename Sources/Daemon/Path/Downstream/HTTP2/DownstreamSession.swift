@@ -7,7 +7,7 @@ import NetproxyLiveObjects
 import NetworkCore
 import OriginTransport
 
-/// A connection from an app that speaks HTTP/2 (RFC 9113), and its streams.
+/// A connection from a client that speaks HTTP/2 (RFC 9113), and its streams.
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession {
@@ -19,28 +19,28 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
     var listener: DownstreamConnection.Source { connection.listener }
     let localAddress: SocketAddress?
     private(set) var shutdown = DownstreamState.Shutdown.none
-    /// Serves a stream; the stream tells the session when that has ended.
+    /// Serves a stream, and calls `ended` afterwards.
     private let serve: (DownstreamStream) -> Void
     private let wire: HTTP2Wire
     private let mostStreams: Int
     private var session: HTTP2Session { wire.session }
-    /// Those that the app has not ended.
+    /// The streams that are not closed.
     private var streams = StreamTable<DownstreamStream>()
-    /// Those whose task is still at work, the app's wish or not.
+    /// The number of streams whose task has not ended; the stream itself may be closed.
     private var working = 0
     private var end: CheckedContinuation<Void, Never>?
     private var hasEnded = false
-    /// Whether the app has been told which stream is the last.
+    /// Whether the last GOAWAY has been sent.
     private var isLast = false
     private(set) var idleDeadline = UInt64.max
-    /// Ends the connection when a head that has begun takes too long.
+    /// Ends the connection if a head takes too long after it has begun.
     private var blockTimer: ActionTimer?
     private let life = LiveObject(DownstreamSession.self)
 
-    /// How long an app may still begin streams after it was told that the connection ends.
+    /// The time in which a client may still begin streams after the first GOAWAY.
     private static let farewell = Duration.seconds(1)
 
-    /// Takes a connection over whose first bytes are the preface.
+    /// Takes over a connection whose first bytes are the preface.
     package init(
         _ connection: DownstreamConnection,
         serve: @escaping (DownstreamStream) -> Void
@@ -98,7 +98,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
         finishIfOver()
     }
 
-    /// Nothing is under way: the connection may stay for a while.
+    /// Keeps the connection open for a while without an exchange.
     private func rest() {
         idleDeadline = loop.now &+ (bounds.keepAlive)
         loop.schedule(self, at: idleDeadline)
@@ -114,62 +114,32 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
             shutdown = .draining
         }
         isLast = true
-        session.goAway(isLast: true)
-        wire.flushSoon()
+        send { $0.goAway(isLast: true) }
         if working == 0 { wire.close() }
     }
 
-    func consumed(_ count: Int, on stream: Int32) {
-        session.consumed(count, on: stream)
+    /// Changes the output, which is written when the loop's turn ends.
+    func send(_ change: (HTTP2Session) -> Void) {
+        change(session)
         wire.flushSoon()
     }
 
-    func sendInterim(_ head: OutputBuffer, on stream: Int32) {
-        session.sendInterim(head, on: stream)
-        wire.flushSoon()
-    }
-
-    func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
-        session.sendResponse(head, on: stream, hasContent: hasContent)
-        wire.flushSoon()
-    }
-
-    func send(_ piece: ByteSlice, on stream: Int32) {
-        session.send(piece, on: stream)
-        wire.flushSoon()
-    }
-
-    func end(on stream: Int32, trailers: HTTPHeaders? = nil) {
-        session.end(stream, trailers: trailers)
-        wire.flushSoon()
-    }
-
-    func stopReceiving(on stream: Int32) {
-        session.stopReceiving(on: stream)
-        wire.flushSoon()
-    }
-
-    func reset(_ stream: Int32, _ code: HTTP2Code) {
-        session.reset(stream, code)
-        wire.flushSoon()
-    }
-
-    // MARK: - What the app says
+    // MARK: - Events of the client
 
     func received(_ event: HTTP2Event, _ content: ByteSlice?) {
         switch event {
         case .request(let id, let head, let ends):
-            guard working < mostStreams * 2 else { return reset(id, .refusedStream) }
+            guard working < mostStreams * 2 else { return send { $0.reset(id, .refusedStream) } }
             begin(DownstreamStream(id, on: self, head, ends: ends))
         case .malformed(let id, let fault, let line):
             if let stream = streams[id] { return stream.fail(fault) }
-            guard working < mostStreams * 2 else { return reset(id, .protocolError) }
+            guard working < mostStreams * 2 else { return send { $0.reset(id, .protocolError) } }
             begin(DownstreamStream(id, on: self, fault, line))
-        case .content(let id, _): if let content { streams[id]?.took(content) }
-        case .ended(let id, _): streams[id]?.end()
+        case .content(let id, _): if let content { streams[id]?.stream.receive(content) }
+        case .ended(let id, _): streams[id]?.stream.receiveEnd()
         case .closed(let id, let code):
             streams.take(id)?.close(.stream(code))
-        case .sent(let id, let count): streams[id]?.sent(count)
+        case .sent(let id, let count): streams[id]?.stream.sent(count)
         case .goAway, .settings, .pong, .response: break
         }
     }
@@ -181,7 +151,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
             return
         }
         guard blockTimer == nil else { return }
-        // A head that has begun has as long as in HTTP/1.
+        // The same time as for a head in HTTP/1.
         let timer = ActionTimer { [unowned self] in
             if session.isInBlock { wire.close(.enhanceYourCalm) }
         }
@@ -210,18 +180,17 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
 
     private func farewell() {
         guard !hasEnded else { return }
-        session.goAway(isLast: false)
-        wire.flushSoon()
+        send { $0.goAway(isLast: false) }
         loop.schedule(self, at: loop.deadline(after: DownstreamSession.farewell))
     }
 
-    /// Ends the connection now; apps whose response has not begun are told why.
+    /// Ends the connection now; a response that has not begun contains the reason.
     package func cut() {
         shutdown = .cut
         for stream in streams.all { stream.cut() }
         if working == 0 { wire.close() }
     }
 
-    /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
+    /// The deadline of an idle connection; `nil` while it has an exchange.
     package var deadlineToSpare: UInt64? { working == 0 && shutdown == .none ? idleDeadline : nil }
 }

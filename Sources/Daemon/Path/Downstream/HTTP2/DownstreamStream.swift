@@ -7,7 +7,7 @@ import NetproxyLiveObjects
 package import NetworkCore
 import OriginTransport
 
-/// One request of an app that speaks HTTP/2, and the way back to it.
+/// One request of a client that speaks HTTP/2, and its response.
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class DownstreamStream: DownstreamExchange {
@@ -24,7 +24,7 @@ package final class DownstreamStream: DownstreamExchange {
     private let line: RequestHead?
     /// Whether the content may be a conversation, in which each side waits for the other.
     private let isConversation: Bool
-    private let stream: ExchangeStream
+    let stream: ExchangeStream
     private var pace: BodyPace
     /// The number of the present read: a late cancellation does not end a later read.
     private var read = 0
@@ -78,10 +78,6 @@ package final class DownstreamStream: DownstreamExchange {
 
     // MARK: - Events of the session
 
-    func took(_ piece: ByteSlice) { stream.receive(piece) }
-
-    func end() { stream.receiveEnd() }
-
     /// The content breaks the rules: its reader responds with the fault, or the stream is reset.
     func fail(_ fault: HTTP2Fault) {
         stream.refuse(fault)
@@ -90,15 +86,12 @@ package final class DownstreamStream: DownstreamExchange {
         close(.stream(.protocolError))
     }
 
-    func sent(_ count: Int) { stream.sent(count) }
-
     /// The stream is closed: nothing comes or goes.
     func close(_ end: StreamState.End) { perform(stream.close(end)) }
 
     /// Frees the objects of the exchange, once its task has ended.
     ///
-    /// Its content may be on its way to the upstream still. An upload takes the content that is here of a complete
-    /// request, and none of any other.
+    /// An upload may still send the content of a complete request to the upstream. It gets no more of any other.
     func finish() {
         service = nil
         head = nil
@@ -115,7 +108,7 @@ package final class DownstreamStream: DownstreamExchange {
 
     private func perform(_ action: StreamState.Action) {
         switch action {
-        case .reset(let code): session.reset(id, code)
+        case .reset(let code): session.send { $0.reset(id, code) }
         case .abort: abort()
         case .none, .deliver, .drop, .refuse, .send, .mismatch, .wake, .free: break
         }
@@ -161,7 +154,7 @@ package final class DownstreamStream: DownstreamExchange {
         request.owesContinue = false
         guard count > 0 else { return .empty }
         request.bytesIn += count
-        session.consumed(count, on: id)
+        session.send { $0.consumed(count, on: id) }
         return .bytes(stream.content.takeAll())
     }
 
@@ -189,7 +182,7 @@ package final class DownstreamStream: DownstreamExchange {
         while true {
             if let piece = stream.content.removeFirst() {
                 request.bytesIn += piece.count
-                session.consumed(piece.count, on: id)
+                session.send { $0.consumed(piece.count, on: id) }
                 return piece
             }
             switch state.incoming {
@@ -247,7 +240,7 @@ package final class DownstreamStream: DownstreamExchange {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
         HeadEncoder.encodeInformational(status: status, headers: headers, into: output)
-        session.sendInterim(output, on: id)
+        session.send { $0.sendInterim(output, on: id) }
     }
 
     package func beginResponse(
@@ -267,8 +260,10 @@ package final class DownstreamStream: DownstreamExchange {
         var plan = StreamResponse(message, to: head.method)
         plan.encode(message, at: loop.wallNow, into: output)
         _ = stream.state.sendHead(length: plan.source == nil ? nil : plan.length)
-        session.sendResponse(output, on: id, hasContent: plan.hasContent)
-        if let content = plan.content { session.send(content, on: id) }
+        session.send {
+            $0.sendResponse(output, on: id, hasContent: plan.hasContent)
+            if let content = plan.content { $0.send(content, on: id) }
+        }
         guard let source = plan.source.take() else {
             _ = sendEnd()
             endRequest()
@@ -308,7 +303,7 @@ package final class DownstreamStream: DownstreamExchange {
         if state.hasSentLength, try await source.next() != nil {
             throw BodyWriter.LengthMismatch()
         }
-        session.send(piece, on: id)
+        session.send { $0.send(piece, on: id) }
         // The end goes with the last bytes: in a window that they have used up, there would be no room for it.
         if state.hasSentLength, source.trailers() == nil { _ = sendEnd() }
         if shutdown == .cut { stream.stopWriting() }
@@ -322,7 +317,7 @@ package final class DownstreamStream: DownstreamExchange {
     /// Ends the response, unless that has happened.
     private func sendEnd(_ trailers: HTTPHeaders? = nil) -> StreamState.Action {
         let action = stream.state.sendEnd()
-        if action == .send { session.end(on: id, trailers: trailers) }
+        if action == .send { session.send { $0.end(id, trailers: trailers) } }
         return action
     }
 
@@ -330,7 +325,7 @@ package final class DownstreamStream: DownstreamExchange {
     private func endRequest() {
         guard !state.isComplete else { return }
         stream.stopReceiving(.noError)
-        session.stopReceiving(on: id)
+        session.send { $0.stopReceiving(on: id) }
     }
 
     package func closeAfterLingering() async {}
@@ -340,20 +335,20 @@ package final class DownstreamStream: DownstreamExchange {
     }
 }
 
-/// A response whose content comes piece by piece.
+/// A response whose content streams.
 struct PendingStreamResponse {
     let source: any BodySource
 }
 
-/// What a response is in HTTP/2: the same as in HTTP/1, without its connection.
+/// A response in the form of HTTP/2: the same as in HTTP/1, without the fields of a connection.
 struct StreamResponse: ~Copyable {
     private(set) var content: ByteSlice?
     var source: (any BodySource)?
     private var framing: BodyFraming
     private var announced: Int?
-    /// Whether anything follows the head.
+    /// Whether content follows the head.
     var hasContent: Bool { content != nil || source != nil }
-    /// How long the content is, where that is known.
+    /// The length of the content, if it is known.
     var length: Int? { if case .length(let length) = framing { length } else { nil } }
 
     init(_ response: borrowing Response, to method: HTTPMethod) {
@@ -393,7 +388,7 @@ struct StreamResponse: ~Copyable {
     }
 }
 
-/// The content of an app's request, read as the upstream takes it.
+/// The content of a client's request, which is read as the upstream takes it.
 final class DownstreamStreamBody: BodySource {
     private let stream: LoopBound<DownstreamStream>
 
@@ -413,7 +408,7 @@ final class DownstreamStreamBody: BodySource {
 }
 
 extension NetworkError {
-    /// A request that HTTP/2 does not allow, with the status that says so.
+    /// The error of a request that HTTP/2 does not allow.
     init(_ fault: HTTP2Fault) {
         self.init(
             .httpRequestError,
