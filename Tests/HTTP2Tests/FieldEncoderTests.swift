@@ -133,14 +133,19 @@ import Testing
         #expect((last < 20) == (size >= 4096))
     }
 
-    @Test func `a table that was small between two heads is announced as it was`() throws {
-        func setting(_ size: Int) -> [UInt8] {
-            RawFrame.frame(4, 0, 0, RawFrame.number(1, 2) + RawFrame.number(size, 4))
-        }
+    @Test(arguments: [[[0], [4096]], [[0, 4096]]])
+    func `a table that was small between two heads is announced as it was`(
+        settings: [[Int]]
+    ) throws {
         let world = World()
         let headers: HTTPHeaders = ["X-Client": String(repeating: "c", count: 200)]
         for _ in 0..<3 { check(try world.send(headers).read, headers) }
-        for size in [0, 4096] { try world.client.receive(setting(size).span, now: 1) }
+        for sizes in settings {
+            let entries = sizes.flatMap { RawFrame.number(1, 2) + RawFrame.number($0, 4) }
+            try world.client.receive(RawFrame.frame(4, 0, 0, entries).span, now: 1)
+            // The server has not sent them, and must not see that they are acknowledged.
+            try world.client.produce(into: OutputBuffer(), upTo: 1 << 16)
+        }
         // The smallest size and the present one (RFC 7541 §4.2): the peer has evicted all entries.
         let (block, _, read, _) = try world.send(headers)
         #expect(block.starts(with: [0x20, 0x3F, 0xE1, 0x1F]))

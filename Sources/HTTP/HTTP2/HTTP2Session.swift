@@ -400,13 +400,16 @@ import NetproxyLiveObjects
 
     /// Notes the settings of the peer.
     ///
-    /// Each size of its table counts, even if another follows at once (RFC 7541 §4.2).
-    func receiveSettings() {
-        let size = unsafe nghttp2_session_get_remote_settings(
-            session,
-            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
-        )
-        unsafe encoder.admit(Int(size))
+    /// Each size of its table counts, even if another follows at once (RFC 7541 §4.2). nghttp2 keeps the smallest
+    /// and the last size of one frame.
+    func receive(_ settings: nghttp2_settings) {
+        for index in unsafe 0..<settings.niv {
+            let entry = unsafe settings.iv[index]
+            guard entry.settings_id == Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue) else {
+                continue
+            }
+            unsafe encoder.admit(Int(entry.value))
+        }
         unsafe events.append(.settings)
     }
 

@@ -158,7 +158,9 @@ private func receivedFrame(
     case NGHTTP2_HEADERS.rawValue: session.endBlock(on: header.stream_id, endingMessage: ends)
     case NGHTTP2_DATA.rawValue: if ends { session.endContent(on: header.stream_id) }
     case NGHTTP2_SETTINGS.rawValue:
-        if !has(header.flags, NGHTTP2_FLAG_ACK) { session.receiveSettings() }
+        if !has(header.flags, NGHTTP2_FLAG_ACK) {
+            unsafe session.receive(frame.pointee.settings)
+        }
     case NGHTTP2_PING.rawValue:
         if has(header.flags, NGHTTP2_FLAG_ACK) { unsafe session.events.append(.pong) }
     case NGHTTP2_GOAWAY.rawValue:

@@ -167,6 +167,7 @@ import Testing
         _ truncation: Truncation
     ) async throws {
         let isHTTP2 = truncation == .reset
+        let begun = Gate()
         let origin = try await OriginServer.start { wire in
             if isHTTP2 {
                 let peer = HTTP2Peer(wire, as: .server)
@@ -174,7 +175,9 @@ import Testing
                 guard let stream = try await peer.next()?.stream else { return }
                 try await peer.beginResponse(to: stream)
                 try await peer.send("part", on: stream)
+                try await begun.wait()
                 try await peer.reset(stream, .noError)
+                _ = try await wire.rest()
                 return
             }
             _ = try await wire.next()
@@ -183,6 +186,7 @@ import Testing
                 ? "Content-Length: 100\r\n\r\npart"
                 : "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n"
             try await wire.send("HTTP/1.1 200 OK\r\n" + framing)
+            try await begun.wait()
         }
         try await DaemonHarness.run(
             channels: """
@@ -194,6 +198,8 @@ import Testing
             let app = HTTP2Peer(try await proxy.connect(), as: .client)
             try await app.flush()
             let stream = try #require(try await app.request(.get, "/orders/1"))
+            try await app.receive { !$0.content(on: stream).isEmpty }
+            begun.open()
             try await app.receive { $0.hasEnded(stream) }
             #expect(app.resets[stream] == .internalError)
             #expect(String(decoding: app.content(on: stream), as: UTF8.self) == "part")

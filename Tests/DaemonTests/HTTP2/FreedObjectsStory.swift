@@ -303,10 +303,13 @@ import Testing
                 case .http2: try await play(test.kind, by: app, to: origin)
                 }
             }
+            // A client that resets its uploads has waited for nothing.
+            if test.downstream == .http2 {
+                #expect(await eventually { objects.known.contains("DownstreamStream") })
+            }
             let idle = FreedObjectsStory.connected.union(FreedObjectsStory.pooled)
             #expect(await remains(objects, besides: idle) == [:])
             try await wire.close()
-            #expect(objects.known.contains("DownstreamStream") == (test.downstream == .http2))
         }
     }
 
