@@ -1,4 +1,5 @@
 package import NetproxyConfig
+import NetproxySystem
 import NetworkCore
 package import OAuth
 

@@ -1,5 +1,6 @@
 import NetproxyChannels
 import NetproxyPath
+import NetproxySystem
 import NetworkCore
 
 /// Puts channels in force whose secrets and files were read again.
@@ -37,7 +38,7 @@ struct RecoveredChannels {
             await serving.replaceChannels(with: next)
             await serving.workers.install(
                 serving.tablePlan(assembly),
-                limits: Worker.Limits(serving.inForce.current),
+                limits: Worker.Limits(serving.inForce.current, bodyRate: serving.setup.bodyRate),
                 moving: []
             )
         }
