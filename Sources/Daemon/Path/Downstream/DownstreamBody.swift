@@ -59,10 +59,10 @@ struct UploadReader {
 /// Reads the requests of one connection: their heads, and the content after them.
 ///
 /// An object, because an idle connection has none.
-package final class RequestReader {
+final class RequestReader {
     var decoder: RequestHeadDecoder
     /// The head that was read, until its exchange begins.
-    package var head: RequestHead?
+    var head: RequestHead?
     /// The content that is still to be read; `nil` without any.
     var body: RequestContent?
     /// The pieces of the content that were read before anyone asked for them, the next one last.
@@ -130,7 +130,7 @@ extension DownstreamConnection {
     /// - Parameter body: the content as it was announced.
     /// - Returns: all of it, or the same, from which nothing is lost.
     /// - Throws: `http_request_error` if it is malformed.
-    package func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
+    func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
         // An app that waits for a 100 sends nothing before; the upstream has to ask for it.
         guard let reader, !request.owesContinue, case .stream = body else { return body }
         let end = loop.deadline(after: DownstreamConnection.gatheringTime)

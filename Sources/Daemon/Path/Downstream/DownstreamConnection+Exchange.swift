@@ -1,19 +1,19 @@
-package import NetproxyEventIO
-package import NetproxyHTTP1
+import NetproxyEventIO
+import NetproxyHTTP1
 import NetproxyHTTPMessage
-package import NetworkCore
+import NetworkCore
 
 /// The way of a request over HTTP/1.
 extension DownstreamConnection: DownstreamExchange {
-    package var localAddress: SocketAddress? { socket.localAddress }
-    package var shutdown: DownstreamState.Shutdown { state.shutdown }
-    package var interim: InterimWriter? { service?.interim }
-    package var connection: DownstreamConnection? { self }
-    package var version: HTTPVersion { .http11 }
-    package var isWritingInterim: Bool { state.phase == .interim }
-    package var persists: Bool { state.persists }
+    var localAddress: SocketAddress? { socket.localAddress }
+    var shutdown: DownstreamState.Shutdown { state.shutdown }
+    var interim: InterimWriter? { service?.interim }
+    var connection: DownstreamConnection? { self }
+    var version: HTTPVersion { .http11 }
+    var isWritingInterim: Bool { state.phase == .interim }
+    var persists: Bool { state.persists }
 
-    package func beginResponse(
+    func beginResponse(
         _ response: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence
@@ -29,7 +29,7 @@ extension DownstreamConnection: DownstreamExchange {
         return written
     }
 
-    package func finishResponse() async -> WrittenResponse {
+    func finishResponse() async -> WrittenResponse {
         guard var writer = pendingResponse.take()?.take() else { return WrittenResponse(.done) }
         do {
             try await writer.finish()

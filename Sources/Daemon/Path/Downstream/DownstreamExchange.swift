@@ -1,13 +1,13 @@
-package import NetproxyEventIO
-package import NetproxyHTTP1
-package import NetproxyHTTPMessage
+import NetproxyEventIO
+import NetproxyHTTP1
+import NetproxyHTTPMessage
 import NetproxyRequestLog
-package import NetworkCore
+import NetworkCore
 
 /// One request of a client and its response: on a connection in HTTP/1, or on a stream in HTTP/2.
 ///
 /// The code that carries a request through netproxy serves both.
-package protocol DownstreamExchange: AnyObject, SendableMetatype {
+protocol DownstreamExchange: AnyObject, SendableMetatype {
     typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
     /// The present request.
@@ -71,7 +71,7 @@ package protocol DownstreamExchange: AnyObject, SendableMetatype {
 }
 
 /// The progress of a response to the client.
-package struct WrittenResponse {
+struct WrittenResponse {
     var state: ResponseWriter.State
     /// The number of content bytes that were sent to the client.
     var bytesOut = 0

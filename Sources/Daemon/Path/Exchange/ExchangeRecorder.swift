@@ -15,13 +15,19 @@ package final class ExchangeRecorder {
     /// The exchanges that `netproxy why` can explain.
     package let recent = RecentExchanges()
     /// Prints exchanges, if `netproxy run` was started in a terminal.
-    package var console: ConsoleLines?
+    private var console: ConsoleLines?
     /// Called after each record.
-    package var onLogged: (() -> Void)?
+    private var onLogged: (() -> Void)?
 
     init(on loop: EventLoop, ownLog: LogBuffer) {
         self.loop = loop
         self.ownLog = ownLog
+    }
+
+    /// Sets what happens with each record, besides the log.
+    package func report(to console: ConsoleLines?, _ onLogged: @escaping () -> Void) {
+        self.console = console
+        self.onLogged = onLogged
     }
 
     /// Ends an exchange: counts, logs and remembers it.

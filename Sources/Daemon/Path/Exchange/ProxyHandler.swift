@@ -3,7 +3,7 @@ package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyRequestLog
-package import NetworkCore
+import NetworkCore
 
 /// Carries one request through the proxy: this is the product on one screen.
 ///
@@ -15,7 +15,7 @@ package final class ProxyHandler {
     /// Counts, logs and remembers the exchanges.
     package let recorder: ExchangeRecorder
     /// The channels of the configuration in force.
-    package var channels: ChannelTable {
+    private(set) var channels: ChannelTable {
         didSet {
             recorder.ownLog = channels.ownLog
             prepareChannels()
@@ -35,13 +35,42 @@ package final class ProxyHandler {
         prepareChannels()
     }
 
+    /// The channels of the configuration in force.
+    package var table: ChannelTable {
+        get { channels }
+        set { channels = newValue }
+    }
+
+    /// Serves the requests of a connection, one after another, until it is parked or done, or the app
+    /// begins with HTTP/2.
+    package func serve(_ connection: DownstreamConnection) async {
+        do {
+            while try await connection.nextHead() {
+                guard await handle(on: connection) else { break }
+            }
+        } catch let error as HTTP1Error {
+            await refuse(NetworkError(error), on: connection)
+        } catch {
+            await refuse(connection.overdueHead, on: connection)
+        }
+    }
+
+    /// Serves the request of a stream.
+    package func serve(_ stream: DownstreamStream) async {
+        if let refusal = stream.refusal {
+            await refuse(refusal, on: stream)
+        } else {
+            _ = await handle(on: stream)
+        }
+    }
+
     /// Answers one request.
     ///
     /// What need not wait happens in functions that do not: what they hold takes no room in the frame
     /// that is kept for each waiting request.
     ///
     /// - Returns: whether the connection may be used for another.
-    package func handle<App: DownstreamExchange>(on app: App) async -> Bool {
+    private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
             if channels.hasOutages {
@@ -242,8 +271,17 @@ package final class ProxyHandler {
         return try MaxForwards.answer(to: head)
     }
 
-    /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
-    package func interimWriter<App: DownstreamExchange>(for app: App) -> InterimWriter {
+    /// Forwards interim responses to the app of a connection (RFC 9110 §15.2); made once for a task.
+    package func interimWriter(for connection: DownstreamConnection) -> InterimWriter {
+        makeInterimWriter(for: connection)
+    }
+
+    /// Forwards interim responses to the app of a stream.
+    package func interimWriter(for stream: DownstreamStream) -> InterimWriter {
+        makeInterimWriter(for: stream)
+    }
+
+    private func makeInterimWriter<App: DownstreamExchange>(for app: App) -> InterimWriter {
         let bound = LoopBound(app, on: loop)
         let pseudonym = requests.pseudonym
         return { status, headers in
@@ -256,7 +294,7 @@ package final class ProxyHandler {
     }
 
     /// Refuses a malformed request, and closes the connection.
-    package func refuse<App: DownstreamExchange>(_ error: NetworkError, on app: App) async {
+    private func refuse<App: DownstreamExchange>(_ error: NetworkError, on app: App) async {
         app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
         app.request.hasChannelLimits = false
         let line = app.requestLine

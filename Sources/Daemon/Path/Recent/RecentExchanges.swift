@@ -61,7 +61,8 @@ package final class RecentExchanges {
             let copy = lines.withLine(number) { remarkable.append($0) }
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
         }
-        notes[number % lines.lineLimit] = consume note
+        let place = number % lines.lineLimit
+        notes[place] = consume note
     }
 
     /// Every remembered line, with its newline; some of them twice.

@@ -111,7 +111,7 @@ package final class LocalServer {
 
     private func run(_ connection: DownstreamConnection) async {
         do {
-            while try await connection.nextHead(), let head = connection.reader?.head {
+            while try await connection.nextHead(), let head = connection.head {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {
@@ -189,7 +189,7 @@ package final class LocalServer {
         _ connection: DownstreamConnection
     ) async throws -> Bool {
         // An endless answer lasts as long as the peer reads, however slowly.
-        if case .stream(_, nil) = response.body { connection.request.idleTimeout = nil }
+        if case .stream(_, nil) = response.body { connection.liftIdleTimeout() }
         var writer = ResponseWriter(response, to: head, head.persistence, on: connection)
         try await writer.write()
         onAnswered?(response)

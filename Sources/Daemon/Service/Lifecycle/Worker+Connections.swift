@@ -87,10 +87,12 @@ extension Worker {
                 await worker.run(connection)
             }
         }
-        connection.service = DownstreamConnection.Service(
-            task: task,
-            relay: relay,
-            interim: handler.interimWriter(for: connection)
+        connection.run(
+            by: DownstreamConnection.Service(
+                task: task,
+                relay: relay,
+                interim: handler.interimWriter(for: connection)
+            )
         )
         // A client that disconnects ends its exchange. It may have done so with its first bytes.
         let end = {
@@ -102,7 +104,7 @@ extension Worker {
     }
 
     private func leaveToLoop(_ connection: DownstreamConnection) {
-        connection.socket.park(until: connection.state.idleDeadline) {
+        connection.socket.park(until: connection.idleDeadline) {
             [unowned self, unowned connection] in
             start(connection)
         }
@@ -110,9 +112,9 @@ extension Worker {
 
     /// Leaves an idle connection to the loop: its task would take many times its memory.
     private func park(_ connection: DownstreamConnection) {
-        connection.service = nil
+        connection.run(by: nil)
         connection.socket.onPeerClosed = nil
-        if connection.state.phase == .resting { load?.remove() }
+        if connection.isResting { load?.remove() }
         leaveToLoop(connection)
         if heap.parked() { trimLater() }
     }
@@ -147,11 +149,7 @@ extension Worker {
         let task = Task(executorPreference: loop) {
             await AbortRelay.$current.withValue(reference) {
                 let (worker, stream) = bound.value
-                if let refusal = stream.refusal {
-                    await worker.handler.refuse(refusal, on: stream)
-                } else {
-                    _ = await worker.handler.handle(on: stream)
-                }
+                await worker.handler.serve(stream)
                 stream.session.ended(stream)
             }
         }
@@ -163,19 +161,11 @@ extension Worker {
     }
 
     private func run(_ connection: DownstreamConnection) async {
-        do {
-            while try await connection.nextHead() {
-                guard await handler.handle(on: connection) else { break }
-            }
-        } catch let error as HTTP1Error {
-            await handler.refuse(NetworkError(error), on: connection)
-        } catch {
-            await handler.refuse(connection.overdueHead, on: connection)
-        }
-        if connection.state.isParked { return park(connection) }
+        await handler.serve(connection)
+        if connection.isParked { return park(connection) }
         if connection.speaksHTTP2 { await serveStreams(of: connection) }
         await connection.end()
-        connection.service = nil
+        connection.run(by: nil)
         connections[ObjectIdentifier(connection)] = nil
         load?.remove()
         shared.connectionCount.remove()

@@ -97,8 +97,7 @@ final class Worker {
         self.shared = shared
         self.limits = limits
         handler = ProxyHandler(loop: loop, requests: requests, channels: table)
-        handler.recorder.console = ConsoleLines(shared.console)
-        handler.recorder.onLogged = { [unowned self] in armFlusher() }
+        handler.recorder.report(to: ConsoleLines(shared.console)) { [unowned self] in armFlusher() }
         loop.mayPoll = limits.mayPoll
         load = shared.spread?.join(LoopBound(self, on: loop))
     }
@@ -128,8 +127,8 @@ final class Worker {
     func give(_ number: Int, to channel: String?) {
         listeners[number]?.channel = channel
         handler.listenAddresses.give(number, to: channel)
-        for connection in connections.values where connection.listener.number == number {
-            connection.listener.channel = channel
+        for connection in connections.values where connection.listenerNumber == number {
+            connection.give(to: channel)
         }
     }
 
@@ -151,7 +150,7 @@ final class Worker {
     }
 
     private func connections(of listener: Int) -> [DownstreamConnection] {
-        connections.values.filter { $0.listener.number == listener }
+        connections.values.filter { $0.listenerNumber == listener }
     }
 
     /// Puts other limits in force, for connections to come.
@@ -178,8 +177,8 @@ final class Worker {
 
     /// Puts another table of channels in force for the requests to come.
     func install(_ table: ChannelTable) {
-        let previous = handler.channels
-        handler.channels = table
+        let previous = handler.table
+        handler.table = table
         let present = Set(table.channels.map { ObjectIdentifier($0) })
         let leaving = previous.channels.filter { !present.contains(ObjectIdentifier($0)) }
         retired.removeAll { $0.channel == nil }
@@ -200,7 +199,7 @@ final class Worker {
     }
 
     /// The channels of this loop.
-    var table: ChannelTable { handler.channels }
+    var table: ChannelTable { handler.table }
 
     /// Returns the latest exchange with this id that ended here, if it is still remembered.
     func recentExchange(_ key: RecentExchanges.Key, _ id: String) -> RecentExchange? {
@@ -281,11 +280,11 @@ final class Worker {
 
     private func flushLogs() {
         isFlusherArmed = false
-        for channel in handler.channels.channels { channel.log.flush(now: .now) }
+        for channel in handler.table.channels { channel.log.flush(now: .now) }
         for retired in retired { retired.channel?.log.flush(now: .now) }
-        handler.channels.ownLog.flush(now: .now)
+        handler.table.ownLog.flush(now: .now)
         // Once for all of them: each wake-up of the writing thread costs two context switches.
-        handler.channels.ownLog.log.sink.writeSoon()
+        handler.table.ownLog.log.sink.writeSoon()
     }
 }
 

@@ -13,7 +13,7 @@ import OriginTransport
 package final class DownstreamStream: DownstreamExchange {
     let id: Int32
     package let session: DownstreamSession
-    package var request: CurrentRequest
+    var request: CurrentRequest
     package var listener: DownstreamConnection.Source { session.listener }
     package let peer: SocketPeer
     /// Serves the exchange, and holds this stream: `finish()` ends both.
@@ -243,7 +243,7 @@ package final class DownstreamStream: DownstreamExchange {
         session.send { $0.sendInterim(output, on: id) }
     }
 
-    package func beginResponse(
+    func beginResponse(
         _ message: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence
@@ -273,7 +273,7 @@ package final class DownstreamStream: DownstreamExchange {
         return WrittenResponse(.body, isHeadOut: true)
     }
 
-    package func finishResponse() async -> WrittenResponse {
+    func finishResponse() async -> WrittenResponse {
         guard let pending = pending.take() else { return WrittenResponse(.done, isHeadOut: true) }
         var written = WrittenResponse(.body, isHeadOut: true)
         do {
