@@ -14,9 +14,9 @@ package struct Exchange: ~Copyable {
     private(set) var channel: Channel?
     private(set) var rule: RoutingRule?
     /// The listener's own channel, if it has one.
-    var dedicated: String?
+    let dedicated: String?
     /// What the app takes netproxy for.
-    var role = PerceivedRole.origin
+    let role: PerceivedRole
     /// Whether it is a call of gRPC, whose errors are told in its own way.
     var isRPC = false
     /// The origin of the listed web page that sent the request: it may read the answer.
@@ -42,8 +42,11 @@ package struct Exchange: ~Copyable {
         of head: consuming RequestHead,
         from peer: SocketPeer,
         on loop: EventLoop,
-        id: String
+        id: String,
+        as role: PerceivedRole = .origin,
+        dedicated: String? = nil
     ) {
+        (self.role, self.dedicated) = (role, dedicated)
         record = ExchangeRecord(
             time: WallTime(nanosecondsSince1970: loop.wallNow),
             requestID: id,

@@ -33,11 +33,15 @@ package final class ExchangeRecorder {
     /// Ends an exchange: counts, logs and remembers it.
     func record(_ exchange: inout Exchange, _ app: some DownstreamExchange) {
         exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
-        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
-        let log = exchange.channel?.log ?? ownLog
-        log.write(exchange.record, now: .now, keepingIn: recent.lines)
+        if let channel = exchange.channel {
+            channel.tally.counters.count(&exchange.record)
+            channel.log.write(exchange.record, now: .now, keepingIn: recent.lines)
+        } else {
+            unclaimed.counters.count(&exchange.record)
+            ownLog.write(exchange.record, now: .now, keepingIn: recent.lines)
+        }
         recent.add(exchange.note, to: &exchange.record)
-        console?.show(exchange.record, channel: exchange.channel?.name)
+        if let console { console.show(exchange.record, channel: exchange.channel?.name) }
         onLogged?()
     }
 

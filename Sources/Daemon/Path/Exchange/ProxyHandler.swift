@@ -72,6 +72,8 @@ package final class ProxyHandler {
     /// - Returns: whether the connection may be used for another.
     private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
+        exchange.noteRequest()
+        if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
         do throws(NetworkError) {
             if channels.hasOutages {
                 // A channel that serves can have replaced it by then, which the request finds.
@@ -163,12 +165,15 @@ package final class ProxyHandler {
             head.becomeDirect()
             if dedicated == nil { dedicated = own.channel }
         }
-        var exchange = Exchange(of: consume head, from: app.peer, on: loop, id: requestIDs.next())
-        exchange.dedicated = dedicated
-        exchange.role = role
-        exchange.noteRequest()
-        if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
-        return exchange
+        // Made where it is kept: it is too large to be moved around.
+        return Exchange(
+            of: consume head,
+            from: app.peer,
+            on: loop,
+            id: requestIDs.next(),
+            as: role,
+            dedicated: dedicated
+        )
     }
 
     /// Decides where a request goes, and makes the one that goes upstream.
@@ -206,6 +211,7 @@ package final class ProxyHandler {
         var (request, refusedNominations) = try requests.make(
             &exchange.head,
             plan,
+            of: exchange.channel,
             body: app.requestBody(exchange.head.framing),
             requestID: exchange.record.context.requestID,
             over: app.version
@@ -255,12 +261,7 @@ package final class ProxyHandler {
             ForwardPlan(
                 origin: channel.origin,
                 target: admitted.target,
-                shownTarget: admitted.shownTarget,
-                credentialFields: channel.credentialFields,
-                ruledFields: channel.rules.ruledFields,
-                fillsInUserAgent: channel.rules.fillsInUserAgent,
-                announcesProxy: channel.announcesProxy,
-                detectsCircles: channel.detectsCircles
+                shownTarget: admitted.shownTarget
             )
         )
     }

@@ -3,7 +3,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 
-/// Where a request goes, and what is special about some of its fields.
+/// The place where a request goes.
 struct ForwardPlan {
     let origin: Origin
     /// Path and query for the upstream, byte for byte; a credential in the path is its marker, unless
@@ -11,17 +11,6 @@ struct ForwardPlan {
     let target: String
     /// The same without a credential that the app brings.
     let shownTarget: String
-    /// The fields of the channel's credential, which `Connection` must not name.
-    var credentialFields: [HTTPFieldName] = []
-    /// The fields that only the channel sets, in any spelling.
-    var ruledFields: [HTTPFieldName] = []
-    /// Whether a request without `User-Agent` gets netproxy's: many APIs refuse one without it (RFC 9110
-    /// §10.1.5), and no rule of the channel is about the field.
-    var fillsInUserAgent = false
-    /// Whether the proxy names itself in `Via`.
-    var announcesProxy = true
-    /// Whether it does so, too, in a request that another netproxy has sent, or this one.
-    var detectsCircles = false
 }
 
 /// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
@@ -32,6 +21,8 @@ package struct UpstreamRequest {
     private let via10: String
     private let via11: String
     private let via20: String
+    /// The known fields that are for this proxy, or that it treats in a way of its own.
+    private static let special = KnownFieldSet(.trailer, .maxForwards, .expect, .via)
 
     package init(pseudonym: String) {
         self.pseudonym = pseudonym
@@ -45,6 +36,7 @@ package struct UpstreamRequest {
     /// - Parameters:
     ///   - head: the app's request.
     ///   - plan: where it goes.
+    ///   - channel: its channel, if any claims it.
     ///   - body: the content.
     ///   - requestID: its id, unless the app gave it one.
     ///   - version: what it came in.
@@ -53,6 +45,7 @@ package struct UpstreamRequest {
     func make(
         _ head: inout RequestHead,
         _ plan: borrowing ForwardPlan,
+        of channel: Channel?,
         body: HTTPBody,
         requestID: String,
         over version: HTTPVersion
@@ -63,35 +56,33 @@ package struct UpstreamRequest {
         // Moved, not copied: fields are added in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
-        let hopByHop = HopByHop(removingFrom: &headers, protecting: plan.credentialFields)
-        headers.removeImitations(of: plan.ruledFields)
-        if headers.contains(HTTPFieldName.expect) {
-            // Only content that is still to come can wait for a 100.
-            if case .stream = body, head.expectsContinue {
-            } else {
-                headers.remove(HTTPFieldName.expect)
-            }
+        let rules = channel?.rules
+        let hopByHop = HopByHop(
+            removingFrom: &headers,
+            protecting: rules?.credentialFields ?? []
+        )
+        if let rules, !rules.ruledFields.isEmpty {
+            headers.removeImitations(of: rules.ruledFields)
         }
-        // Trailers of a request are dropped, so they are not announced.
-        if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
+        let known = headers.knownFields
+        if !known.isDisjoint(with: UpstreamRequest.special) {
+            try handleSpecialFields(in: &headers, of: head, body)
+        }
         if takesTrailers { headers.append(.te, validated: "trailers") }
-        if headers.contains(KnownField.maxForwards) {
-            try MaxForwards.countDown(&headers, of: head.method)
-        }
         if let upgrade { headers.append(.upgrade, validated: upgrade) }
-        if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         var mayComeBack = false
-        if !headers.contains(HTTPFieldName.xRequestId) {
+        if !known.contains(.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
-        } else if plan.detectsCircles {
+        } else if channel?.detectsCircles == true {
             // No configuration shows a circle of several proxies, but the others leave the id alone.
             mayComeBack = headers[.xRequestId].map(RequestIDs.areMade) ?? false
         }
-        if plan.announcesProxy || mayComeBack {
+        if channel?.announcesProxy != false || mayComeBack {
             let received = version == .http2 ? via20 : via11
             headers.append(.via, validated: head.version == .http10 ? via10 : received)
         }
-        if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
+        // Many APIs refuse a request without it (RFC 9110 §10.1.5).
+        if !known.contains(.userAgent), rules?.fillsInUserAgent == true {
             headers.append(.userAgent, validated: OwnRequests.userAgent)
         }
         let request = Request(
@@ -102,6 +93,28 @@ package struct UpstreamRequest {
             body: body
         )
         return (request, hopByHop.refused)
+    }
+
+    // Never inlined: few requests have any of them.
+    @inline(never)
+    private func handleSpecialFields(
+        in headers: inout HTTPHeaders,
+        of head: borrowing RequestHead,
+        _ body: HTTPBody
+    ) throws(NetworkError) {
+        if headers.contains(HTTPFieldName.expect) {
+            // Only content that is still to come can wait for a 100.
+            if case .stream = body, head.expectsContinue {
+            } else {
+                headers.remove(HTTPFieldName.expect)
+            }
+        }
+        // Trailers of a request are dropped, so they are not announced.
+        if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
+        if headers.contains(KnownField.maxForwards) {
+            try MaxForwards.countDown(&headers, of: head.method)
+        }
+        if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
     }
 
     /// The `Via` of a response: which version the upstream spoke, and who we are.

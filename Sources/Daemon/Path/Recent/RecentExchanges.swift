@@ -62,7 +62,8 @@ package final class RecentExchanges {
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
         }
         let place = number % lines.lineLimit
-        notes[place] = consume note
+        // Swapped, so that the end of the earlier note is no part of an access to the list.
+        swap(&notes[place], &note)
     }
 
     /// Every remembered line, with its newline; some of them twice.

@@ -7,7 +7,7 @@ import NetworkCore
 /// Decides whether a request may use its channel: all checks, in the one order in which they run.
 ///
 /// A channel has only the checks that its configuration needs. A new check is an entry of `checks(of:)`,
-/// with the reason for its place, and a case of `perform`. Not `Sendable`.
+/// with the reason for its place, and a case of `admit`. Not `Sendable`.
 final class Admission {
     /// A check by its name.
     enum Check: Equatable {
@@ -29,8 +29,6 @@ final class Admission {
         fileprivate(set) var target: String
         /// The same without a credential that the app brings.
         fileprivate(set) var shownTarget: String
-        /// The key that was lent to the app, if it has shown one.
-        fileprivate(set) var key: LentKey?
     }
 
     private let rules: ChannelRules
@@ -100,6 +98,8 @@ final class Admission {
         var admitted = Admitted(target: route.target, shownTarget: route.target)
         // A credential of the app's own, unless that is a key for netproxy.
         if let own = route.ownCredential { admitted.target = rules.target(route.target, with: own) }
+        // The key that was lent to the app, if it has shown one.
+        var key: LentKey?
         for check in checks {
             switch check {
             case .host: try checkHost(exchange, app)
@@ -108,11 +108,11 @@ final class Admission {
                 if let response = preflight(exchange) { return .answered(response) }
             case .outage: if let outage = rules.outage { throw outage.refusal() }
             case .user: try rules.access.checkUser(app.peer.userID)
-            case .key: try checkKey(&exchange, app, route, &admitted)
+            case .key: key = try checkKey(&exchange, app, route, &admitted)
             case .account:
-                if admitted.key != nil || rules.accountChoice != nil {
+                if key != nil || rules.accountChoice != nil {
                     try rules.chooseAccounts(
-                        for: admitted.key,
+                        for: key,
                         app.peer.userID,
                         &exchange.record.context
                     )
@@ -120,7 +120,7 @@ final class Admission {
             case .method: try rules.scope.checkMethod(of: exchange.head, target: route.target)
             case .path: try rules.scope.checkPath(route.target, exchange.head.headers)
             case .hiddenMetadata: try rules.hidden?.check(route.target)
-            case .rate: try count(app.peer, admitted.key, at: now)
+            case .rate: try count(app.peer, key, at: now)
             case .secondTarget:
                 for field in SecondTarget.fields(in: exchange.head.headers) {
                     try secondTargets.map(field, of: &exchange, from: app)
@@ -151,27 +151,27 @@ final class Admission {
     }
 
     /// Checks the key, and takes it out of the request: it is for netproxy only.
+    ///
+    /// - Returns: the key, if it was lent.
     private func checkKey<App: DownstreamExchange>(
         _ exchange: inout Exchange,
         _ app: App,
         _ route: Router.Route,
         _ admitted: inout Admitted
-    ) throws(NetworkError) {
+    ) throws(NetworkError) -> LentKey? {
         let keys = try rules.access.checkKey(
             exchange.head,
             role: exchange.role,
             ownCredential: route.ownCredential
         )
-        if let key = keys.lent {
-            admitted.key = key
-            exchange.identify(app.peer.process, key: key.id)
-        }
+        if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
         for field in keys.fields { exchange.head.headers.removeAll(like: field) }
         if keys.isInPath { admitted.target = route.target }
         if keys.isInQuery, let parameter = rules.place?.parameter {
             admitted.target = parameter.removed(from: admitted.target)
             admitted.shownTarget = admitted.target
         }
+        return keys.lent
     }
 
     private func count(
