@@ -28,6 +28,8 @@ package final class DaemonHarness: Sendable {
     ///   - root: top-level YAML; `DIRECTORY` in it is replaced by the harness's directory.
     ///   - destinations: the allowed destinations for requests that name the host themselves.
     ///   - inherited: descriptors as passed by systemd, by name.
+    ///   - bodyRate: the slowest accepted rate of request content; `nil` accepts any rate, since every client is
+    ///     slow on a busy machine.
     ///   - story: receives the running daemon.
     /// - Throws: the error of the story, or of the daemon's start.
     package static func run(
