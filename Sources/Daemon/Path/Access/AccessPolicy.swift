@@ -5,43 +5,43 @@ package import NetworkCore
 
 /// Decides who may use a channel over a data listener (contract section 8).
 ///
-/// Shared, so that a check copies nothing.
+/// A class, so that a check copies nothing.
 package final class AccessPolicy: Sendable {
-    /// Names that `Host` may carry besides the local ones: `name`, `*.suffix` or `*`.
+    /// The host names accepted in `Host` besides the local ones: `name`, `*.suffix` or `*`.
     private let hosts: [String]
-    /// Which requests of browsers may use it.
+    /// The rules for requests from browsers.
     let pages: WebPagePolicy
-    /// User ids that may call it over a unix socket; all of them if empty.
+    /// The user ids that may use the channel over a unix socket; all of them if empty.
     private let users: [UInt32]
-    /// The key that apps must send, if any.
+    /// The key that clients must send, if any.
     let key: Secret?
-    /// Where the channel's credential goes: client libraries put there what they take for an API key.
+    /// The place of the channel's credential, in which client libraries send their API key.
     private let place: CredentialPlace?
     /// The fields that may carry the key besides `Proxy-Authorization`.
     private let keyFields: [HTTPFieldName]
-    /// The channel, and the keys that were lent for it.
+    /// The channel and the keys lent for it.
     let lent: (channel: String, keys: ClientKeys)?
     private let unknownKeys: UnknownKeys
 
-    /// What a key means that no one has lent, where none is required.
+    /// The meaning of a key that was never lent, on a channel that requires none.
     package enum UnknownKeys: Sendable {
         case ignored
-        /// It may have chosen an account: the request must not go out with another one.
+        /// The key may have chosen an account: refuse the request rather than send it with another one.
         case refused
     }
 
-    /// Makes a policy; by default it admits every request for a local host.
+    /// Creates a policy; by default it admits every request for a local host.
     ///
     /// - Parameters:
-    ///   - hosts: further names that `Host` may carry.
-    ///   - origins: web origins that may call the channel; `none` for what a user opens.
-    ///   - stake: what a web page could use.
-    ///   - users: user ids that may; all of them if empty.
-    ///   - key: the channel's own.
-    ///   - place: where the channel's credential goes: a client library that can send an API key there
+    ///   - hosts: the further names accepted in `Host`.
+    ///   - origins: the web origins that may use the channel; `none` admits pages opened by the user.
+    ///   - stake: the access that a web page would gain.
+    ///   - users: the admitted user ids; all of them if empty.
+    ///   - key: the channel's own key.
+    ///   - place: the place of the channel's credential. A client library that can send an API key there
     ///     can send this key.
-    ///   - lent: the channel, and the keys that were lent.
-    ///   - unknownKeys: what a key means that no one has lent.
+    ///   - lent: the channel and the keys lent for it.
+    ///   - unknownKeys: the meaning of a key that was never lent.
     package init(
         hosts: [String] = [],
         origins: [String] = [],
@@ -58,21 +58,21 @@ package final class AccessPolicy: Sendable {
         self.users = users
         self.key = key
         self.place = place
-        // Of cookies, the others would go with it.
+        // Not `Cookie`: stripping the key would remove the other cookies too.
         let further = place?.fieldName.map { $0 == .authorization || $0 == .cookie ? [] : [$0] }
         keyFields = [.authorization] + (further ?? [])
         self.lent = lent
     }
 
-    /// Whether it admits only some users.
+    /// Whether the policy admits only some users.
     var listsUsers: Bool { !users.isEmpty }
 
-    /// Whether a request may contain a key that counts.
+    /// Whether the policy reads keys from requests.
     var looksForKeys: Bool { key != nil || lent != nil || unknownKeys == .refused }
 
-    /// Checks the user who sends a request, with listed users.
+    /// Checks the user who sends a request; call it only if the policy lists users.
     ///
-    /// - Parameter userID: the peer's, on a unix socket.
+    /// - Parameter userID: the peer's user id on a unix socket.
     /// - Throws: `http_request_denied` with 403.
     func checkUser(_ userID: UInt32?) throws(NetworkError) {
         guard let userID else {
@@ -83,13 +83,13 @@ package final class AccessPolicy: Sendable {
         }
     }
 
-    /// Checks the key that a request contains.
+    /// Checks the key in a request.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - role: what the app takes netproxy for.
-    ///   - ownCredential: what the app has put in the path in the credential's place.
-    /// - Returns: where the app sent a key for this proxy instead of an API key; it must not be forwarded.
+    ///   - role: the role in which the client addresses netproxy.
+    ///   - ownCredential: the client's text at the credential's place in the path.
+    /// - Returns: the places of keys for this proxy that must not be forwarded.
     /// - Throws: `http_request_denied` with 403, 401 or 407.
     func checkKey(
         _ head: borrowing RequestHead,
@@ -99,7 +99,8 @@ package final class AccessPolicy: Sendable {
         do throws(WrongKey) {
             return try shownKeys(in: head, ownCredential)
         } catch {
-            // Clients that know no proxy answer only an origin's challenge (RFC 9110 §11.6.1, §11.7.1).
+            // Clients that are not aware of a proxy handle only an origin's challenge (RFC 9110 §11.6.1,
+            // §11.7.1).
             let status: HTTPStatus =
                 switch role {
                 case .origin: 401
@@ -114,7 +115,7 @@ package final class AccessPolicy: Sendable {
     /// - Parameters:
     ///   - head: the request.
     ///   - isChannelHost: whether a channel claims a host.
-    ///   - localAddress: the address that the connection came in on.
+    ///   - localAddress: the local address of the connection.
     /// - Throws: `http_request_denied` with 421.
     func checkHost(
         _ head: borrowing RequestHead,
@@ -123,7 +124,7 @@ package final class AccessPolicy: Sendable {
     ) throws(NetworkError) {
         switch head.target {
         case .origin, .asterisk:
-            // The most frequent one, without a look at the rest.
+            // The most frequent host skips the other checks.
             guard let host = head.host, host.host != "127.0.0.1" else { return }
             guard !host.isDisguisedAddress else {
                 throw denied(421, "the host \(host.host) is not served here; use 127.0.0.1")
@@ -141,8 +142,9 @@ package final class AccessPolicy: Sendable {
         }
     }
 
-    /// Whether a host is the address that the connection came in on: no name, so none that could be
-    /// pointed here from outside.
+    /// Whether a host is the local address of the connection.
+    ///
+    /// It needs no listing: unlike a name, an address cannot be pointed to this machine from outside.
     private static func isOwnAddress(
         _ host: Authority,
         _ localAddress: () -> SocketAddress?
@@ -150,7 +152,7 @@ package final class AccessPolicy: Sendable {
         guard host.isIPLiteral, let own = localAddress(), let name = Authority("\(own)") else {
             return false
         }
-        // A socket for both families has IPv4 addresses in their mapped form.
+        // A dual-stack socket reports IPv4 addresses in their mapped form.
         return IPAddress(name.host)?.unmapped == IPAddress(host.host)
     }
 
@@ -159,11 +161,11 @@ package final class AccessPolicy: Sendable {
         hosts.contains { HostPattern.matches($0, host.host) }
     }
 
-    /// Looks for a key in the field of proxies and in those of APIs: client libraries that accept a base
-    /// URL and an API key rarely accept another field.
+    /// Finds keys in the field for proxies and in those for APIs.
     ///
-    /// A lent key is valid for its channels only, even where no key is required. A key in any other field
-    /// opens nothing, and is not forwarded either.
+    /// Client libraries that accept a base URL and an API key rarely accept another field. A lent key is
+    /// valid for its channels only, even if the channel requires no key. A key in any other field does not
+    /// open the channel and is not forwarded.
     private func shownKeys(
         in head: borrowing RequestHead,
         _ ownCredential: String?
@@ -205,18 +207,18 @@ package final class AccessPolicy: Sendable {
         return shown
     }
 
-    /// No shorter value contains a key.
+    /// The length of the shortest possible key, in bytes.
     private var shortestKey: Int {
         min(key?.reveal().utf8.count ?? ClientKeys.length, ClientKeys.length)
     }
 
-    /// A value from the credential's place without what stands in front of the credential there.
+    /// Removes the credential's prefix from a value.
     private func withoutPrefix(_ value: String) -> String {
         guard let prefix = place?.prefix, value.hasPrefix(prefix) else { return value }
         return String(value.dropFirst(prefix.count))
     }
 
-    /// What the value of a field is worth as a key, alone or after a scheme.
+    /// Returns the worth of a field's value as a key, alone or after a scheme.
     private func worth(of field: HTTPField) throws(WrongKey) -> KeyWorth {
         if field.name == .proxyAuthorization { return KeyWorth(.nothing) }
         let isPlace = place?.fieldName.map(field.name.looksLike) ?? false
@@ -230,7 +232,7 @@ package final class AccessPolicy: Sendable {
             }
         }
         try take(PresentedKey.keys(in: field.value), counts: counts)
-        // The field of a credential may have any prefix, or none.
+        // A credential's field can have any prefix, or none.
         try take([field.value, withoutPrefix(field.value)], counts: counts && isPlace)
         return best
     }
@@ -252,9 +254,9 @@ package final class AccessPolicy: Sendable {
         }
     }
 
-    /// What a text is worth as a key.
+    /// Returns the worth of a text as a key.
     ///
-    /// - Throws: for a key of other channels.
+    /// - Throws: `WrongKey.elsewhere` for a key of other channels.
     private func worth(of text: String) throws(WrongKey) -> KeyWorth {
         let shown = Secret(text)
         if let key, key == shown { return KeyWorth(.opens) }
@@ -272,14 +274,14 @@ package final class AccessPolicy: Sendable {
     }
 }
 
-/// What an app takes netproxy for, which decides how it can be asked for a key.
+/// The role in which a client addresses netproxy, which decides the form of the challenge for a key.
 enum PerceivedRole: Sendable {
     /// The API itself.
     case origin
     /// A proxy.
     case proxy
 
-    /// What the form of a request target says.
+    /// Reads the role from the form of the request target.
     init(_ target: RequestTarget) {
         self =
             switch target {
@@ -289,12 +291,12 @@ enum PerceivedRole: Sendable {
     }
 }
 
-/// What a text is worth to a channel.
+/// The worth of a text as a key for a channel.
 struct KeyWorth {
     enum Rank: Int, Comparable {
-        /// It is not a key.
+        /// The text is not a key.
         case nothing
-        /// It is a key, which does not open this channel.
+        /// The text is a key that does not open this channel.
         case isKey
         case opens
 
@@ -302,7 +304,7 @@ struct KeyWorth {
     }
 
     var rank: Rank
-    /// The key, if it is a lent one.
+    /// The lent key, if the text is one.
     let lent: LentKey?
 
     init(_ rank: Rank, _ lent: LentKey? = nil) {
@@ -310,15 +312,15 @@ struct KeyWorth {
     }
 }
 
-/// Where an app has shown a key for this proxy in the place of an API key.
+/// The places in which a client sent a key for this proxy instead of an API key.
 struct ShownKeys {
     var fields: [HTTPFieldName] = []
     var isInQuery = false
     var isInPath = false
-    /// The first lent key, wherever it was shown.
+    /// The first lent key in any of the places.
     var lent: LentKey?
 
-    /// Notes a key that was shown, and returns its rank.
+    /// Notes a key in the request, and returns its rank.
     fileprivate mutating func note(_ worth: KeyWorth) -> KeyWorth.Rank {
         if lent == nil { lent = worth.lent }
         return worth.rank

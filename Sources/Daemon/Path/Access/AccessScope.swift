@@ -2,23 +2,23 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Which methods and paths a channel allows: an app that only reads orders needs no more than that.
+/// The methods and paths that a channel allows, for clients that need only a part of an API.
 ///
-/// Shared, so that a check copies nothing.
+/// A class, so that a check copies nothing.
 package final class AccessScope: Sendable {
-    /// Fields that make some servers use another path.
+    /// The fields that make some servers use another path.
     private static let otherPaths: [HTTPFieldName] = [
         "X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",
         "X-Envoy-Original-Path",
     ]
 
-    /// All methods if empty.
+    /// The allowed methods; all of them if empty.
     let methods: [HTTPMethod]
-    /// All paths if empty.
+    /// The allowed paths; all of them if empty.
     private let paths: [PathPattern]
-    /// Whether it excludes any path.
+    /// Whether the scope excludes any path.
     var limitsPaths: Bool { !paths.isEmpty }
-    /// The base path of the upstream, which targets include and patterns do not.
+    /// The base path of the upstream, which request targets include and patterns do not.
     private let basePath: String
 
     init(methods: [HTTPMethod] = [], paths: [PathPattern] = [], basePath: String = "") {
@@ -27,7 +27,7 @@ package final class AccessScope: Sendable {
         self.basePath = basePath
     }
 
-    /// Checks the second place that a field of a request names.
+    /// Checks the second target in a field of a request.
     ///
     /// - Throws: `http_request_denied` with 403.
     func check(_ second: SecondTarget, in field: HTTPFieldName) throws(NetworkError) {
@@ -37,11 +37,11 @@ package final class AccessScope: Sendable {
         else { throw denied("\(field) names a path that access.paths does not allow") }
     }
 
-    /// Checks the method of a request, with limited methods.
+    /// Checks the method of a request; call it only if the scope limits methods.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - target: the upstream request's.
+    ///   - target: the target of the upstream request.
     /// - Throws: `http_request_denied` with 403.
     func checkMethod(
         of head: borrowing RequestHead,
@@ -61,11 +61,11 @@ package final class AccessScope: Sendable {
         }
     }
 
-    /// Checks the path of a request, with limited paths.
+    /// Checks the path of a request; call it only if the scope limits paths.
     ///
     /// - Parameters:
-    ///   - target: the upstream request's.
-    ///   - headers: the request's.
+    ///   - target: the target of the upstream request.
+    ///   - headers: the fields of the request.
     /// - Throws: `http_request_denied` with 403.
     func checkPath(_ target: String, _ headers: HTTPHeaders) throws(NetworkError) {
         let path = PathPattern.path(of: target, below: basePath)
@@ -74,7 +74,7 @@ package final class AccessScope: Sendable {
             let allowed = paths.map(\.description).joined(separator: ", ")
             throw denied("path not allowed by access.paths: \(allowed)")
         }
-        // A pattern says nothing about a path that servers read differently.
+        // A matching pattern proves nothing about a path that servers read differently.
         if AccessScope.isAmbiguous(path) {
             throw denied(
                 "ambiguous path (dot segments, //, ;, %3B, %25, %3F, %23, control characters or invalid "

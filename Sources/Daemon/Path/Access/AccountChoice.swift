@@ -1,12 +1,12 @@
 import NetworkCore
 
-/// Which of a channel's credentials a request may have, by who asks.
+/// Selects the credentials of a channel that a client may use.
 package struct AccountChoice: Sendable {
-    /// Who may have a credential.
+    /// The clients that may use one credential.
     package struct Clients: Sendable, Equatable {
-        /// The name that a lent key may be for; `nil` for a channel's own credential.
+        /// The identity for which a key can be lent; `nil` for a channel's own credential.
         let identity: String?
-        /// The users that it is for; empty means all.
+        /// The users who may use the credential; all of them if empty.
         let users: [UInt32]
 
         package init(identity: String?, users: [UInt32]) {
@@ -20,8 +20,8 @@ package struct AccountChoice: Sendable {
 
     private let credentials: [Clients]
 
-    /// Chooses among credentials in the order in which they are used; `nil` where every request may have
-    /// all there are, and in one order.
+    /// Creates a choice among credentials in their order of use; `nil` if every request may use all of
+    /// them in the same order.
     init?(among credentials: [Clients]) {
         guard credentials.count > 1 || credentials.contains(where: { !$0.users.isEmpty }) else {
             return nil
@@ -29,23 +29,23 @@ package struct AccountChoice: Sendable {
         self.credentials = credentials
     }
 
-    /// Places of credentials, one bit each.
+    /// The positions of credentials, one bit each.
     struct Places {
         let all: UInt64
-        /// Those of them that are used first.
+        /// The positions that are used first.
         let preferred: UInt64
     }
 
-    /// Chooses.
+    /// Returns the positions of the credentials that a client may use.
     ///
-    /// A program that was lent a key for an identity gets that one alone, where the channel has it. Of the
-    /// others, those that name the user count before those that name no one.
+    /// A lent key for an identity selects that identity alone if the channel has it. Among the other
+    /// credentials, those that list the user come before those that list nobody.
     ///
     /// - Parameters:
-    ///   - key: the lent key that came with the request.
-    ///   - userID: the peer's on a unix socket.
-    /// - Returns: the places.
-    /// - Throws: `http_request_denied` with 403 if none is for this client.
+    ///   - key: the lent key in the request.
+    ///   - userID: the peer's user id on a unix socket.
+    /// - Returns: the positions.
+    /// - Throws: `http_request_denied` with 403 if the client may use none.
     func places(for key: LentKey?, _ userID: UInt32?) throws(NetworkError) -> Places {
         try AccountChoice.check(key, among: credentials)
         let user = userID ?? key?.userID
@@ -68,7 +68,7 @@ package struct AccountChoice: Sendable {
         )
     }
 
-    /// Checks that a channel still has the identity that a key was lent for.
+    /// Checks that a channel still has the identity of a lent key.
     ///
     /// - Throws: `http_request_denied` with 403.
     static func check(_ key: LentKey?, among credentials: [Clients]) throws(NetworkError) {

@@ -1,11 +1,12 @@
 import NetproxyHTTPMessage
 
-/// Finds paths that servers read differently: what a pattern says about one reading says nothing about
-/// the others.
+/// Finds paths that servers read differently, so that a pattern matches only one of the readings.
 enum AmbiguousPath {
-    /// Whether a path has empty segments, which some servers merge; parameters, which some drop (RFC
-    /// 3986 §3.3); escapes that, once decoded, lead to others or end the path; control characters or
-    /// invalid UTF-8, about which decoders disagree; or a segment that some read as dots.
+    /// Whether servers disagree about a path.
+    ///
+    /// Such a path has empty segments, which some servers merge; parameters, which some drop (RFC 3986
+    /// §3.3); escapes that decode to further escapes or to the end of the path; control characters or
+    /// invalid UTF-8, about which decoders disagree; or a segment that some servers read as dots.
     static func isAmbiguous(_ path: Span<UInt8>) -> Bool {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(path.count)
@@ -39,23 +40,22 @@ enum AmbiguousPath {
         return segment.isDots
     }
 
-    /// What is known of the segment that is being read.
+    /// The state of the segment being read.
     private struct Segment {
         private var isEmpty = true
         private var hasOthers = false
 
-        /// Whether all of it is dots, or what some decoders drop or trim beside them.
+        /// Whether the segment has only dots and characters that some decoders drop or trim.
         var isDots: Bool { !isEmpty && !hasOthers }
 
-        /// Reads on; true at the end of a segment of dots.
+        /// Reads a character; returns true at the end of a segment of dots.
         mutating func ends(with scalar: Unicode.Scalar) -> Bool {
             switch scalar {
-            // The characters that become a slash where widths are folded (Unicode's compatibility
-            // forms).
+            // Characters that become a slash when widths are folded (Unicode's compatibility forms).
             case "/", "\\", "\u{FE68}", "\u{FF0F}", "\u{FF3C}":
                 defer { self = Segment() }
                 return isDots
-            // Those that become full stops, and those that are invisible.
+            // Characters that become full stops, and invisible ones.
             case ".", "\u{2024}"..."\u{2026}", "\u{FE52}", "\u{FF0E}", " ", "\u{AD}", "\u{180E}",
                 "\u{200B}"..."\u{200F}", "\u{2060}"..."\u{2064}", "\u{FEFF}":
                 isEmpty = false

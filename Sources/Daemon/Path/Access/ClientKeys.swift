@@ -2,33 +2,33 @@ package import NetproxyEventIO
 package import NetworkCore
 import Synchronization
 
-/// The keys that the daemon lent to programs, in addition to the channels' `access.key`.
+/// The keys lent to programs, in addition to the channels' `access.key`.
 ///
-/// Shared by all loops; consulted only for requests with a key.
+/// All loops share them and read them only for requests with a key.
 package final class ClientKeys: Sendable {
-    /// A key and where it is valid.
+    /// A lent key and its validity.
     package struct Grant: Sendable {
         package let key: Secret
-        /// Names it in logs; tells nothing about the key.
+        /// The key's name in logs, which reveals nothing about the key.
         package let id: String
-        /// Who could ask for it.
+        /// The group of users who could request the key.
         let borrower: Borrower
-        /// Who did.
+        /// The peer that requested the key.
         package let peer: SocketPeer
-        /// The channels that it was lent for; `nil` for all of them.
+        /// The channels for which the key was lent; `nil` for all of them.
         package let channels: Set<String>?
-        /// The identity that it is for, where a channel has several; `nil` for any.
+        /// The identity of the key, for channels with several; `nil` for any.
         let identity: String?
-        /// The channels that had it when the key was lent: they give the key no other one.
+        /// The channels that had the identity when the key was lent: there the key selects no other one.
         let identityChannels: Set<String>
-        /// Those of them that it opens if they require a key.
+        /// The channels that the key opens if they require a key.
         let opened: Set<String>
-        /// Never yields; finishes when the key is revoked.
+        /// A stream without elements that finishes when the key is revoked.
         package let life: AsyncStream<Never>
         fileprivate let end: AsyncStream<Never>.Continuation
     }
 
-    /// Who can ask for a key.
+    /// A group of users who can request a key.
     package enum Borrower: Sendable {
         /// Users that the admin socket's permissions admit.
         case permitted
@@ -36,18 +36,18 @@ package final class ClientKeys: Sendable {
         case anyone
     }
 
-    /// What happens to a key.
+    /// A change of a key's state.
     package enum Change: Sendable {
         case lent, ended
     }
 
-    /// What a key is worth at a channel.
+    /// The standing of a key at a channel.
     enum Standing: Sendable {
-        /// It was not lent by this daemon.
+        /// This daemon did not lend the key.
         case unknown
-        /// It was lent for other channels.
+        /// The key was lent for other channels.
         case elsewhere
-        /// It was lent for this one.
+        /// The key was lent for this channel.
         case lent(LentKey, opens: Bool)
     }
 
@@ -55,35 +55,36 @@ package final class ClientKeys: Sendable {
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8
     )
 
-    /// How many bytes a key has.
+    /// The length of a key in bytes.
     static let length = 32
-    /// How many keys may be lent over TCP at a time, where every user of the machine can ask.
+    /// The largest number of keys lent over TCP at a time; every user of the machine can request one
+    /// there.
     package static let limitOverTCP = 16
 
     /// Called once for each key when it is lent, and once when it ends.
     private let onChange: @Sendable (Grant, Change) -> Void
-    /// By the hashes of the keys.
+    /// The grants by the hashes of their keys.
     private let grants = Mutex<[Int: [Grant]]>([:])
-    /// How many there are, so that a request without one takes no lock.
+    /// The number of grants; a request costs no lock while it is zero.
     private let count = Atomic<Int>(0)
 
     package init(onChange: @escaping @Sendable (Grant, Change) -> Void = { _, _ in }) {
         self.onChange = onChange
     }
 
-    /// Whether any key is valid at present.
+    /// Whether any lent key is valid now.
     var isAnyOut: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// Makes a key that is valid until it is revoked: 32 letters and digits, about 190 random bits.
+    /// Lends a key that is valid until it is revoked: 32 letters and digits, about 190 random bits.
     ///
     /// - Parameters:
-    ///   - channels: what it is for; `nil` for all channels.
-    ///   - identity: which one it is for, where a channel has several.
-    ///   - identityChannels: the channels that have it.
-    ///   - opened: those of them that it opens if they require a key.
-    ///   - borrower: who could ask for it.
-    ///   - peer: who did.
-    /// - Returns: the key, with the stream that ends with it.
+    ///   - channels: the channels of the key; `nil` for all of them.
+    ///   - identity: the identity of the key, for channels with several.
+    ///   - identityChannels: the channels that have the identity.
+    ///   - opened: the channels that the key opens if they require a key.
+    ///   - borrower: the group of users who could request the key.
+    ///   - peer: the peer that requested it.
+    /// - Returns: the key, with the stream that ends when it is revoked.
     package func issue(
         for channels: Set<String>?,
         as identity: String? = nil,
@@ -111,7 +112,7 @@ package final class ClientKeys: Sendable {
         return grant
     }
 
-    /// Makes a key that nobody has.
+    /// Returns a key that is never lent.
     package static func makeUnknown() -> Secret { Secret(randomText(length)) }
 
     private static func randomText(_ length: Int) -> String {
@@ -122,12 +123,12 @@ package final class ClientKeys: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// How many keys are lent over TCP.
+    /// The number of keys lent over TCP.
     package var countOverTCP: Int {
         grants.withLock { $0.values.reduce(0) { $0 + $1.count { $0.borrower == .anyone } } }
     }
 
-    /// Revokes a key; harmless if it is revoked already.
+    /// Revokes a key; does nothing if it is revoked already.
     package func revoke(_ grant: Grant) {
         let wasValid = change { grants in
             let hash = ClientKeys.hash(grant.key)
@@ -140,7 +141,7 @@ package final class ClientKeys: Sendable {
         if wasValid { onChange(grant, .ended) }
     }
 
-    /// Revokes all keys, at a shutdown.
+    /// Revokes all keys at a shutdown.
     package func revokeAll() {
         let all = change { grants in
             defer { grants = [:] }
@@ -163,20 +164,21 @@ package final class ClientKeys: Sendable {
         }
     }
 
-    /// Hashes a key with a number that is random in each process: neither the time of a look-up nor
-    /// a choice of keys tells anything about the ones that exist.
+    /// Hashes a key with a seed that is random in each process.
+    ///
+    /// Neither the time of a lookup nor a series of guesses reveals anything about the existing keys.
     static func hash(_ key: Secret) -> Int {
         var hasher = Hasher()
         hasher.combine(key.reveal())
         return hasher.finalize()
     }
 
-    /// A key, whatever it was lent for; `nil` if it was not lent.
+    /// Returns the lent key for any channel; `nil` if the key was not lent.
     func lent(_ key: Secret) -> LentKey? {
         grants.withLock { ClientKeys.grant(of: key, in: $0).map { LentKey($0, at: nil) } }
     }
 
-    /// What the key is worth at the channel.
+    /// Returns the standing of a key at a channel.
     func standing(of key: Secret, at channel: String) -> Standing {
         grants.withLock { grants in
             guard let grant = ClientKeys.grant(of: key, in: grants) else { return .unknown }
@@ -190,17 +192,17 @@ package final class ClientKeys: Sendable {
     }
 }
 
-/// A lent key that came with a request, and what it stands for.
+/// A lent key in a request.
 ///
-/// An object, since few requests have one: the others copy nothing for it.
+/// A class, since few requests have one and the others copy only a null reference.
 final class LentKey: Sendable {
-    /// Names it in logs.
+    /// The key's name in logs.
     let id: String
-    /// The identity that it is for; `nil` if it is for any.
+    /// The identity of the key; `nil` for any.
     let identity: String?
-    /// Whether the channel had that identity when the key was lent: then it gets no other one.
+    /// Whether the channel had the identity when the key was lent; if so, the key selects no other one.
     let isPromised: Bool
-    /// The user who asked for it, as far as is known.
+    /// The user who requested the key, if known.
     let userID: UInt32?
 
     init(id: String, identity: String?, isPromised: Bool, userID: UInt32?) {

@@ -3,27 +3,27 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// What a browser has to be told before a listed page may read an answer (CORS, WHATWG Fetch §3.3).
+/// The response fields that let the script of a listed page read a response (CORS, WHATWG Fetch §3.3).
 ///
-/// netproxy answers in place of the API, which need not know the page: it would refuse the preflight,
-/// which carries no credential, or name other origins.
+/// netproxy responds instead of the API, which need not know the page: the API would refuse the preflight,
+/// which has no credential, or name other origins.
 enum CrossOrigin {
-    /// How long a browser may remember the answer to a preflight, in seconds: a change of the
-    /// configuration should not take longer to be noticed.
+    /// The time for which a browser may cache the response to a preflight, in seconds; short, so that a
+    /// changed configuration soon takes effect.
     private static let maximumAge = 600
 
-    /// The fields of an upstream's answer that netproxy's own take the place of: twice the same would
-    /// make a browser refuse the answer.
+    /// The upstream's fields that netproxy replaces; a browser refuses a response with duplicates.
     private static let answers: Set<HTTPFieldName> = [
         "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
         "Access-Control-Expose-Headers",
     ]
-    /// What a browser shows no page, or every page, whatever is exposed.
+    /// The fields that browsers hide from every page, or show to every page, regardless of the exposed
+    /// names.
     private static let unexposed: Set<HTTPFieldName> = [
         .setCookie, "Set-Cookie2", .cacheControl, .contentLanguage, .contentLength, .contentType,
         .expires, .lastModified, "Pragma", .vary,
     ]
-    /// Networks that a page asks to reach, and the answer (Private and Local Network Access).
+    /// The request and response fields for access to other networks (Private and Local Network Access).
     private static let networks: [(asked: HTTPFieldName, answer: HTTPFieldName)] = [
         (
             "Access-Control-Request-Private-Network", "Access-Control-Allow-Private-Network"
@@ -33,18 +33,18 @@ enum CrossOrigin {
     private static let requestMethod: HTTPFieldName = "Access-Control-Request-Method"
     private static let requestHeaders: HTTPFieldName = "Access-Control-Request-Headers"
 
-    /// Whether a browser asks before it sends a page's request.
+    /// Whether a request is the preflight of a page's request.
     static func isPreflight(_ head: RequestHead) -> Bool {
         head.method == .options && head.headers.contains(KnownField.origin)
             && head.headers.contains(requestMethod)
     }
 
-    /// The answer to a preflight of a listed page, without the fields that `allow` adds.
+    /// Returns the response to a preflight of a listed page, without the fields added by `allow`.
     ///
     /// - Parameters:
     ///   - head: the preflight.
-    ///   - methods: those that the channel allows; all of them if empty.
-    /// - Returns: 204.
+    ///   - methods: the methods that the channel allows; all of them if empty.
+    /// - Returns: a response with status 204.
     static func answer(to head: RequestHead, allowing methods: [HTTPMethod]) -> Response {
         var headers = HTTPHeaders()
         var allowed = methods.map(\.rawValue)
@@ -72,19 +72,19 @@ enum CrossOrigin {
         return Response(status: 204, headers: headers, body: .bytes(ByteSlice([])))
     }
 
-    /// Lets a page read a response.
+    /// Adds the fields that let a page read a response.
     ///
     /// - Parameters:
-    ///   - origin: the page's, which is listed.
-    ///   - headers: of the response.
+    ///   - origin: the listed origin of the page.
+    ///   - headers: the fields of the response.
     static func allow(_ origin: String, in headers: inout HTTPHeaders) {
         headers.remove(answers)
         let names = headers.map(\.name).filter { !unexposed.contains($0) }.map(\.text)
             .filter { !$0.lowercased().hasPrefix("access-control-") }
         headers.append("Access-Control-Allow-Origin", validated: origin)
-        // The origin is named, so a page may send cookies and the like along.
+        // The field names one origin, so the page may send credentials such as cookies.
         headers.append("Access-Control-Allow-Credentials", validated: "true")
-        // Each by its name: with credentials, `*` would mean a field of that name.
+        // List each name: with credentials, `*` is only the field named `*`.
         if !names.isEmpty { append("Access-Control-Expose-Headers", unique(names), to: &headers) }
         let varying = headers.elements(of: .vary)
         if !varying.contains(where: { $0 == "*" || Grammar.equalIgnoringCase(String($0), "Origin") }

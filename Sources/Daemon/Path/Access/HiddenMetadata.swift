@@ -4,30 +4,32 @@ import NetproxyHTTPMessage
 import NetworkCore
 import OAuth
 
-/// What an app would need to sign in past netproxy, where netproxy signs in itself: metadata, and the
-/// endpoints of an authorization server on the API's own origin.
+/// Hides the metadata and the endpoints that a client would use to sign in past netproxy.
+///
+/// On a channel where netproxy signs in itself, a client needs neither the well-known documents nor the
+/// authorization server's endpoints on the API's own origin.
 package struct HiddenMetadata: Sendable {
-    /// The well-known places of a protected resource (RFC 9728 §3) and of its authorization server
-    /// (RFC 8414 §3, OpenID Connect Discovery §4), which older clients look for at the resource.
+    /// The well-known names of the metadata of a protected resource (RFC 9728 §3) and of its authorization
+    /// server (RFC 8414 §3, OpenID Connect Discovery §4), which older clients request from the resource.
     private static let documents: Set<String> = [
         "oauth-protected-resource", "oauth-authorization-server", "openid-configuration",
     ]
     /// The endpoints that an MCP client assumes at the root of a server without metadata.
     private static let assumed = [["authorize"], ["token"], ["register"]]
 
-    /// The segments of the endpoints' paths.
+    /// The hidden endpoints, as the segments of their paths.
     private let endpoints: Set<[String]>
 
-    /// Describes what a channel hides; `nil` where apps may sign in themselves.
+    /// Creates the hidden set of a channel; `nil` if clients may sign in themselves.
     init?(of server: PinnedServer?, on channel: ChannelConfiguration) {
         guard channel.discovery != nil else { return nil }
         self.init(of: server, at: channel.endpoint)
     }
 
-    /// Describes what is hidden.
+    /// Creates the hidden set of an API.
     ///
     /// - Parameters:
-    ///   - server: the one that was trusted at the last sign-in.
+    ///   - server: the authorization server trusted at the last sign-in.
     ///   - upstream: the URL of the API.
     init(of server: PinnedServer?, at upstream: ServerEndpoint) {
         var endpoints = Set((server?.ownPaths ?? []).map { Self.segments(of: $0) })
@@ -38,10 +40,10 @@ package struct HiddenMetadata: Sendable {
         self.endpoints = endpoints
     }
 
-    /// Refuses a request for one of them.
+    /// Refuses a request for a hidden resource.
     ///
-    /// - Parameter target: the upstream request's.
-    /// - Throws: `http_request_denied` with 404, as of a resource that is not protected.
+    /// - Parameter target: the target of the upstream request.
+    /// - Throws: `http_request_denied` with 404, the response of an unprotected resource.
     func check(_ target: String) throws(NetworkError) {
         let segments = Self.segments(of: String(TargetPath(target).path))
         guard endpoints.contains(segments) || Self.isDocument(segments) else { return }
@@ -61,8 +63,8 @@ package struct HiddenMetadata: Sendable {
         }
     }
 
-    /// The segments of a path as a lenient server may read it: decoded, in lower case, without path
-    /// parameters, and without what is empty or a dot segment.
+    /// Returns the segments of a path in the reading of a lenient server: decoded, in lower case, without
+    /// path parameters, empty segments and dot segments.
     private static func segments(of path: String) -> [String] {
         var kept: [String] = []
         let decoded = decoded(Array(path.utf8)).map { $0 == UInt8(ascii: "\\") ? slash : $0 }
@@ -79,7 +81,7 @@ package struct HiddenMetadata: Sendable {
 
     private static let slash = UInt8(ascii: "/")
 
-    /// The bytes without percent-encoding, also where that is encoded once more.
+    /// Returns the bytes with two levels of percent-encoding removed.
     private static func decoded(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
         var bytes = bytes

@@ -1,8 +1,9 @@
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// All keys that open a channel, its own and lent ones: found by their hashes, so that it costs the
-/// same with one channel and with a thousand.
+/// All keys that open a channel, including the lent ones.
+///
+/// Keys are found by their hashes, so the number of channels does not affect the cost.
 struct KnownKeys: Sendable {
     private let own: [Int: [Secret]]
     private let lengths: Set<Int>
@@ -15,7 +16,7 @@ struct KnownKeys: Sendable {
         lent = policies.lazy.compactMap(\.lent?.keys).first
     }
 
-    /// The fields in which an app shows a key for this proxy, and the first that was lent.
+    /// Returns the fields in which a client sent a key for this proxy, and the first lent key.
     func shown(in headers: HTTPHeaders) -> ShownKeys {
         var shown = ShownKeys()
         guard !own.isEmpty || lent?.isAnyOut == true else { return shown }

@@ -2,27 +2,27 @@ package import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// The TCP addresses at which apps reach this proxy: a request in absolute-form for one of them is for the
-/// proxy, not for another server.
+/// The TCP addresses of this proxy.
 ///
-/// A program that uses a proxy sends it `GET http://127.0.0.1:8080/orders/42`, and RFC 9112 §3.2.2 requires
-/// every server to accept that form for itself.
+/// A request in absolute-form for one of them is for the proxy, not for another server: programs send a
+/// proxy `GET http://127.0.0.1:8080/orders/42`, and RFC 9112 §3.2.2 requires every server to accept that
+/// form.
 package struct ListenAddresses {
     /// A listener of this proxy.
     struct Entry {
-        /// Its number on the loop.
+        /// The number of the listener on the loop.
         let number: Int
         let port: UInt16
-        /// As an authority names it; `nil` where it has every address of the machine.
+        /// The host in an authority; `nil` if the listener has every address of the machine.
         let host: String?
         let isLoopback: Bool
-        /// The channel that it belongs to, if it does not serve all of them.
+        /// The channel of the listener; `nil` if it serves all of them.
         var channel: String?
     }
 
     private var entries: [Entry] = []
 
-    /// Adds a listener; a unix socket has no authority.
+    /// Adds a listener; ignores unix sockets, which have no authority.
     package mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
         guard let port = address.port else { return }
         entries.append(
@@ -36,25 +36,25 @@ package struct ListenAddresses {
         )
     }
 
-    /// Gives a listener to another channel, or to all of them.
+    /// Assigns a listener to another channel, or to all of them.
     package mutating func give(_ number: Int, to channel: String?) {
         for index in entries.indices where entries[index].number == number {
             entries[index].channel = channel
         }
     }
 
-    /// Removes a listener that is closed.
+    /// Removes a closed listener.
     package mutating func remove(_ number: Int) {
         entries.removeAll { $0.number == number }
     }
 
-    /// The listener that a request names in absolute-form, if its target is this proxy.
+    /// Returns the listener named in absolute-form, if the target is this proxy.
     ///
     /// - Parameters:
-    ///   - target: the request's.
-    ///   - localAddress: the address that the app connected to; evaluated only where a listener has every
+    ///   - target: the request target.
+    ///   - localAddress: the local address of the connection; evaluated only if a listener has every
     ///     address of the machine.
-    /// - Returns: `nil` for every other form, and for other servers.
+    /// - Returns: the listener; `nil` for every other form and for other servers.
     func listener(
         namedBy target: RequestTarget,
         localAddress: @autoclosure () -> SocketAddress?
@@ -77,8 +77,9 @@ package struct ListenAddresses {
 }
 
 extension ListenAddresses {
-    /// Whether a request to an origin may arrive at a listener of this proxy: the port is one of ours,
-    /// and the host is this machine, or a name, which may lead anywhere.
+    /// Whether a request to an origin may arrive at a listener of this proxy.
+    ///
+    /// The port must be one of ours, and the host must be this machine or a name, which may resolve to it.
     func mayReceive(requestsTo host: String, _ port: UInt16) -> Bool {
         let address = SocketAddress(ip: host, port: port)
         return entries.contains { entry in
@@ -91,8 +92,8 @@ extension ListenAddresses {
 }
 
 extension RequestHead {
-    /// Turns a target that names this proxy into origin-form, so that the same rules find its channel and
-    /// check the app.
+    /// Turns a target that names this proxy into origin-form, so that the same rules find the channel and
+    /// check the client.
     mutating func becomeDirect() {
         guard case .absolute(_, let authority, let pathAndQuery) = target else { return }
         target = pathAndQuery == "*" ? .asterisk : .origin(pathAndQuery)

@@ -2,33 +2,33 @@ import NetproxyBytes
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// What makes some servers use another method than that of the request.
+/// Finds the fields and parameters that make some servers use another method.
 enum MethodOverride {
     private static let fields: [HTTPFieldName] = [
         "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Method",
     ]
-    /// The lengths of their names, as bits.
+    /// The lengths of the field names, as bits.
     private static let lengths: UInt64 = 1 << 22 | 1 << 13 | 1 << 17 | 1 << 8
-    /// Parameters of a query that frameworks take the method from, in the spelling of `Name`.
+    /// The query parameters from which frameworks take the method, as `Name` folds them.
     private static let parameters = [
         "_method", "x_http_method_override", "x_http_method", "x_method_override",
     ]
-    /// Facebook's name for it: a method only with the name of one, for many APIs have another use for
-    /// it.
+    /// Facebook's parameter; it overrides the method only if its value is the name of one, since many APIs
+    /// use the parameter for something else.
     private static let ambiguous = "method"
     private static let writing: [HTTPMethod] = [.post, .put, .patch, .delete]
 
-    /// The first field that asks for another method.
+    /// Returns the first field that overrides the method.
     static func field(in headers: HTTPHeaders) -> String? {
         headers.firstName(like: fields)
     }
 
-    /// The parameter of a target's query that asks for another method.
+    /// Returns the query parameter that overrides the method.
     ///
     /// - Parameters:
-    ///   - target: path and query.
-    ///   - methods: those that are allowed.
-    /// - Returns: its name.
+    ///   - target: the path and query.
+    ///   - methods: the allowed methods.
+    /// - Returns: the parameter's name.
     static func parameter(of target: String, beyond methods: [HTTPMethod]) -> String? {
         parameter(of: target) { name, value in
             name != ambiguous
@@ -36,12 +36,12 @@ enum MethodOverride {
         }
     }
 
-    /// The field or the parameter that asks for TRACE or TRACK.
+    /// Returns the field or the parameter that requests TRACE or TRACK.
     ///
     /// - Parameters:
-    ///   - headers: the fields of a request.
-    ///   - target: its path and query.
-    /// - Returns: its name.
+    ///   - headers: the fields of the request.
+    ///   - target: the path and query.
+    /// - Returns: the name of the field or parameter.
     static func askingForTrace(in headers: HTTPHeaders, _ target: String) -> String? {
         if headers.hasOther(ofLengths: lengths) {
             let field = fields.first { headers.values(like: $0).contains(where: isTrace) }
@@ -50,19 +50,18 @@ enum MethodOverride {
         return parameter(of: target) { _, value in isTrace(value) }
     }
 
-    /// Whether a server may take the name of a method for TRACE.
+    /// Whether a server may read the name of a method as TRACE.
     static func isTrace(_ method: String) -> Bool {
         let name = method.filter { $0 != " " && $0 != "\t" }
         return HTTPMethod.trace.isNamed(by: name) || Grammar.equalIgnoringCase("TRACK", name)
     }
 
-    /// The first parameter of a target's query that some framework takes the method from, and whose name
-    /// and value satisfy a condition.
+    /// Returns the first method parameter of a query whose name and value satisfy a condition.
     private static func parameter(
         of target: String,
         where isMeant: (_ name: String, _ value: String) -> Bool
     ) -> String? {
-        // Every name has an m, if it is not escaped: that spares most requests the reading of names.
+        // Every parameter name has an m unless it is escaped, so most targets need no parsing.
         let mayHaveName = target.hasByte(after: UInt8(ascii: "?")) { byte in
             byte | 0x20 == UInt8(ascii: "m") || byte == UInt8(ascii: "%")
         }
@@ -87,17 +86,17 @@ enum MethodOverride {
         byte == UInt8(ascii: "&") || byte == UInt8(ascii: ";")
     }
 
-    /// The value of a parameter.
+    /// Returns the decoded value of a parameter.
     private static func value(of piece: Span<UInt8>) -> String {
         let text = piece.string(in: 0..<piece.count)
         guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return "" }
         return PercentEncoding.decoded(text[text.utf8.index(after: equals)...])
     }
 
-    /// The beginning of a parameter's name, as PHP and its like read it: leading blanks are dropped, a
-    /// `.`, a blank or a `[` becomes `_`, and a name may end at its first `[`.
+    /// The beginning of a parameter's name in PHP's reading.
     ///
-    /// Like field names, it is folded further than any server does, in any case.
+    /// Leading blanks are dropped, a `.`, a blank or a `[` becomes `_`, and a name can end at its first
+    /// `[`. Like field names, the name is folded further than by any server, and regardless of case.
     private struct Name {
         private var bytes = InlineArray<24, UInt8>(repeating: 0)
         private var count = 0
@@ -116,7 +115,7 @@ enum MethodOverride {
             }
         }
 
-        /// Whether it is one of the names above, which are shorter than what is kept of it.
+        /// Whether the name is `text`, which must be shorter than the buffer.
         func equals(_ text: String) -> Bool {
             let name = text.utf8.span
             guard name.count == count || name.count == bracket else { return false }

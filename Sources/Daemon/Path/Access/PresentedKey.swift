@@ -1,9 +1,9 @@
 import NetproxyBytes
 import NetworkCore
 
-/// Extracts what may be a key from the value of a field, as clients present one (RFC 9110 §11.4).
+/// Extracts possible keys from the value of a field (RFC 9110 §11.4).
 enum PresentedKey {
-    /// The key in `Proxy-Authorization`: `Bearer KEY`, or Basic with KEY as the password.
+    /// Returns the key in `Proxy-Authorization`: `Bearer KEY`, or Basic with KEY as the password.
     static func forProxy(in value: String) -> String? {
         guard let (scheme, text) = parts(of: value) else { return nil }
         return switch scheme {
@@ -13,11 +13,10 @@ enum PresentedKey {
         }
     }
 
-    /// The texts that are a key, if any is, in a field for an API.
+    /// Returns the texts in a field for an API that may be a key.
     ///
-    /// Schemes are as APIs please (gh sends
-    /// `token KEY`, Rails `Token token="KEY"`), and with Basic some expect the key as the user, without a
-    /// password. SDKs of AWS present it as the id of the key that they sign with.
+    /// Schemes vary among APIs: gh sends `token KEY`, Rails `Token token="KEY"`, and with Basic some
+    /// expect the key as the user, without a password. AWS SDKs send it as the id of the signing key.
     static func keys(in value: String) -> [String] {
         guard let (scheme, text) = parts(of: value) else { return [] }
         if scheme == "basic", let pair = pair(in: text) {
@@ -34,10 +33,10 @@ enum PresentedKey {
         return [String(text), String(parameter)]
     }
 
-    /// The scheme, in lower case, and what follows it.
+    /// Returns the scheme, in lower case, and the text after it.
     private static func parts(of value: String) -> (scheme: String, text: Substring)? {
         let bytes = value.utf8
-        // Schemes are short: a value may have thousands of bytes, and no space.
+        // Schemes are short, while a value can have thousands of bytes and no space.
         guard let space = bytes.prefix(40).firstIndex(of: UInt8(ascii: " ")) else { return nil }
         let text = bytes[bytes.index(after: space)...].drop { $0 == UInt8(ascii: " ") }
         return (value[..<space].lowercased(), Substring(text))

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import NetworkCore
 
-/// Who a request counts for.
+/// The client to which a request is charged.
 enum RateClient: Hashable {
     /// The id of a lent key.
     case key(String)
@@ -9,14 +9,14 @@ enum RateClient: Hashable {
     case user(UInt32)
     /// The address of a TCP connection's peer.
     case address(String)
-    /// This machine: its programs cannot be told apart by their addresses.
+    /// This machine, whose programs share their addresses.
     case loopback
 
-    /// Tells the client of a request by what is known of it.
+    /// Identifies the client of a request.
     ///
     /// - Parameters:
-    ///   - key: the id of the lent key that was shown.
-    ///   - userID: the peer's user, on a unix socket.
+    ///   - key: the id of the lent key in the request.
+    ///   - userID: the peer's user id on a unix socket.
     ///   - address: the peer's address and port.
     init(key: String?, userID: UInt32?, address: String) {
         if let key {
@@ -31,16 +31,16 @@ enum RateClient: Hashable {
     }
 }
 
-/// A token bucket that is fair among clients: one that was refused has the next free token reserved, and
-/// finds it when its `Retry-After` is over.
+/// A token bucket that is fair among clients: a refused client has the next free token reserved until its
+/// `Retry-After` has passed.
 ///
-/// A client has one reservation however many requests it sends, and until then it gets nothing while
-/// others wait too. Of what is free beside reservations, it leaves as much to those that wait as it has
-/// taken itself: one that ignores `Retry-After` gets no more than one that heeds it.
+/// A client has at most one reservation and gets no other token while other clients wait. Of the
+/// unreserved tokens, it leaves the waiting clients as many as it has taken itself, so a client that
+/// ignores `Retry-After` gains nothing.
 struct RateLimit {
     enum Verdict: Equatable {
         case admitted
-        /// Try again after so many seconds.
+        /// Try again after this number of seconds.
         case refused(retryAfter: Int)
     }
 
@@ -49,28 +49,28 @@ struct RateLimit {
         let end: Duration
     }
 
-    /// The largest number of clients that wait with a reservation.
+    /// The largest number of clients with a reservation.
     private static let reservationLimit = 1024
-    /// The largest number of clients whose requests are compared.
+    /// The largest number of clients with counted requests.
     private static let takenLimit = 4096
 
     let allowance: RateSettings.Allowance
-    /// The time in which one token comes, in seconds.
+    /// The seconds between two new tokens.
     private let interval: Double
-    /// The tokens that no one has reserved; below zero if reserved ones have yet to come.
+    /// The number of unreserved tokens; negative if reserved tokens have yet to arrive.
     private var free: Double
     private var countedAt: Duration
     private var reservations: [RateClient: Reservation] = [:]
-    /// When the first of them ends.
+    /// The end of the first reservation to end.
     private var firstEnd: Duration?
-    /// What clients have taken since there are reservations.
+    /// The number of tokens taken by each client since there are reservations.
     private var taken: [RateClient: Int] = [:]
 
-    /// A full bucket.
+    /// Creates a full bucket.
     ///
     /// - Parameters:
-    ///   - allowance: what comes in, and how much there is room for.
-    ///   - now: by any clock that does not go back.
+    ///   - allowance: the rate and the capacity.
+    ///   - now: the time of any monotonic clock.
     init(_ allowance: RateSettings.Allowance, at now: Duration) {
         self.allowance = allowance
         interval = allowance.per.seconds / Double(allowance.requests)
@@ -78,11 +78,11 @@ struct RateLimit {
         countedAt = now
     }
 
-    /// Takes a token for a request of a client, or tells when to try again.
+    /// Takes a token for a request, or returns when to try again.
     mutating func admit(_ client: RateClient, at now: Duration) -> Verdict {
         count(until: now)
         if let own = reservations[client] {
-            // Alone, a client need not wait for its own reservation.
+            // The only waiting client need not wait for its reservation.
             guard now >= own.start || reservations.count == 1 && free >= -Self.rounding else {
                 return .refused(retryAfter: Self.wholeSeconds((own.start - now).seconds))
             }
@@ -100,19 +100,19 @@ struct RateLimit {
         return .refused(retryAfter: seconds)
     }
 
-    /// Puts back the token of a request that was refused for another reason.
+    /// Returns the token of a request that was refused for another reason.
     mutating func putBack() { free = min(free + 1, Double(allowance.burst)) }
 
-    /// Whether it is as good as a new one.
+    /// Whether the bucket equals a new one.
     mutating func isFull(at now: Duration) -> Bool {
         count(until: now)
         return reservations.isEmpty && free >= Double(allowance.burst)
     }
 
-    /// What sums of fractions may lack.
+    /// The tolerance for sums of fractions.
     private static let rounding = 1e-6
 
-    /// Rounded up, and never zero.
+    /// Rounds up; never returns zero.
     private static func wholeSeconds(_ seconds: Double) -> Int {
         max(1, Int((seconds - rounding).rounded(.up)))
     }
@@ -126,7 +126,7 @@ struct RateLimit {
         free -= 1
     }
 
-    /// How many tokens the clients that wait have yet to get until they have as many as this one.
+    /// Returns the number of tokens that the waiting clients need to have as many as this one.
     private func owed(by client: RateClient) -> Int {
         let own = taken[client] ?? leastTaken
         return reservations.keys.reduce(0) { sum, other in
@@ -134,19 +134,19 @@ struct RateLimit {
         }
     }
 
-    /// What one that comes late is taken to have had.
+    /// The count at which a late client starts.
     private var leastTaken: Int { taken.values.min() ?? 0 }
 
     private mutating func note(_ client: RateClient) {
         guard !reservations.isEmpty else { return }
         taken[client] = (taken[client] ?? leastTaken) + 1
-        // To begin again is fair too.
+        // Restarting the count is fair too.
         if taken.count > Self.takenLimit { taken = [:] }
     }
 
-    /// Adds the tokens that have come, and those of reservations that no one used.
+    /// Adds the tokens that arrived, and those of unused reservations.
     private mutating func count(until now: Duration) {
-        // The clocks of two loops may differ a little.
+        // The clocks of two loops can differ a little.
         guard now > countedAt else { return }
         let room = Double(allowance.burst)
         free = min(free + (now - countedAt).seconds / interval, room)

@@ -3,14 +3,16 @@ import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 import Synchronization
 
-/// Refuses requests beyond a channel's `rate`; shared by all loops.
+/// Refuses requests beyond a channel's `rate`.
+///
+/// All loops share it.
 package final class RateLimiter: Sendable {
-    /// The largest number of lent keys whose requests are counted.
+    /// The largest number of lent keys with counted requests.
     private static let keyLimit = 1024
 
     private struct State {
         var all: RateLimit?
-        /// By the keys' ids.
+        /// The limits by the ids of the keys.
         var keys: [String: RateLimit] = [:]
     }
 
@@ -24,9 +26,9 @@ package final class RateLimiter: Sendable {
     /// Counts a request.
     ///
     /// - Parameters:
-    ///   - client: who sends it.
-    ///   - now: by a clock that all loops share.
-    /// - Throws: `rate_limited` with 429 and when to try again.
+    ///   - client: the sender of the request.
+    ///   - now: the time of a clock that all loops share.
+    /// - Throws: `rate_limited` with 429 and the time to wait.
     func check(_ client: RateClient, at now: Duration) throws(NetworkError) {
         let refusal = state.withLock { admit(client, at: now, &$0) }
         guard let refusal else { return }
@@ -60,7 +62,7 @@ package final class RateLimiter: Sendable {
         return ("the channel's rate is used up (\(allowance.written))", seconds)
     }
 
-    /// Forgets keys that have not been used for a while, or else any other one.
+    /// Forgets the keys with full buckets, or else an arbitrary one.
     private static func makeRoom(
         for id: String,
         in keys: inout [String: RateLimit],
@@ -73,7 +75,7 @@ package final class RateLimiter: Sendable {
 }
 
 extension RateSettings.Allowance {
-    /// As the configuration has it.
+    /// The allowance in the notation of the configuration.
     fileprivate var written: String {
         "requests: \(requests), per: \(per.written), burst: \(burst)"
     }

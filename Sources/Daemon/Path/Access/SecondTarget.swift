@@ -3,21 +3,21 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// A second place that a request names in a field: where WebDAV copies or moves to (RFC 4918 §10.3), or
-/// where an object store copies from.
+/// A second target in a field of a request: the destination of a WebDAV copy or move (RFC 4918 §10.3), or
+/// the source of a copy in an object store.
 struct SecondTarget {
-    /// The path below the upstream's URL; `nil` for another server, and for what cannot be read.
+    /// The path below the upstream's URL; `nil` for another server or an invalid value.
     let path: String?
-    /// The value for the upstream; `nil` where the app's own says the same there.
+    /// The value for the upstream; `nil` if the client's value means the same there.
     let value: String?
 
-    /// The names of a request's fields that hold one.
+    /// Returns the names of the fields that contain a second target.
     static func fields(in headers: HTTPHeaders) -> [HTTPFieldName] {
         headers.others(where: isOne)
     }
 
     private static let names = ["destination", "x-copy-from", "x-copy-source"]
-    /// As in `x-amz-copy-source`, `x-ms-rename-source`, and those of other stores.
+    /// The endings of `x-amz-copy-source`, `x-ms-rename-source`, and those of other stores.
     private static let suffixes = ["-copy-source", "-rename-source", "-move-source"]
 
     private static func isOne(_ name: Span<UInt8>) -> Bool {
@@ -30,15 +30,15 @@ struct SecondTarget {
         return names.contains(likeness) || suffixes.contains { likeness.hasSuffix($0) }
     }
 
-    /// Reads a value as one app means it.
+    /// Reads a value from the client.
     ///
     /// - Parameters:
-    ///   - value: the field's.
+    ///   - value: the value of the field.
     ///   - field: its name.
     ///   - base: the upstream's base path.
-    ///   - upstream: the upstream's scheme and the authority that is sent to it.
-    ///   - route: finds the upstream's path for a target in a form that apps ask netproxy with; `nil` if
-    ///     that is not a target of this channel.
+    ///   - upstream: the scheme and authority sent to the upstream.
+    ///   - route: returns the upstream's path for a target in a form that clients send to netproxy;
+    ///     `nil` if it is not a target of this channel.
     init(
         _ value: String,
         in field: HTTPFieldName,
@@ -55,7 +55,7 @@ struct SecondTarget {
             self.path = PathPattern.path(of: routed, below: base)
             self.value = upstream + routed
         case .origin(let path):
-            // Object stores name buckets and keys, not paths that an app asks netproxy for.
+            // Object stores name buckets and keys, not paths that a client requests from netproxy.
             if isDestination, let routed = route(.origin(path)) {
                 self.path = PathPattern.path(of: routed, below: base)
                 self.value = routed

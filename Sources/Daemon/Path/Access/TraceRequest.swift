@@ -2,20 +2,20 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// A request with TRACE, or with TRACK, which is Microsoft's name for it.
+/// A request with TRACE, or with TRACK, Microsoft's name for it.
 enum TraceRequest {
-    /// Refuses one: the response would show the client the secrets that a channel adds (RFC 9110 §9.3.8),
-    /// even the response of the last recipient.
+    /// Refuses a TRACE request: the response would show the client the secrets that a channel adds (RFC
+    /// 9110 §9.3.8), even the response of the last recipient.
     ///
-    /// Some servers ignore the case of a method, and some take it from elsewhere.
+    /// Some servers ignore the case of a method, and some read it from a field or a parameter.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - target: the upstream request's.
+    ///   - target: the target of the upstream request.
     /// - Throws: `http_request_denied` with 403.
     static func refuse(_ head: borrowing RequestHead, target: String) throws(NetworkError) {
         let method = head.method
-        // The length first: it spares almost every request the comparison of texts.
+        // Checking the length first spares almost every request the string comparison.
         let name: String? =
             if method.rawValue.utf8.count == 5, MethodOverride.isTrace(method.rawValue) {
                 method.rawValue

@@ -1,22 +1,21 @@
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Which requests of browsers may use a channel.
+/// Decides whether the requests of a browser may use a channel.
 ///
-/// Browsers send `Sec-Fetch-*` to the loopback names that `Authority.isLoopbackName` lists, and
-/// `Origin` with every request whose answer a page could read. A channel with a credential refuses
-/// both unless `access.origins` lists the page, since even a request whose answer no one reads has an
-/// effect on the API.
+/// Browsers send `Sec-Fetch-*` to the loopback names listed in `Authority.isLoopbackName`, and `Origin`
+/// with every request whose response a page could read. A channel with a credential refuses both unless
+/// `access.origins` lists the page, since even a request with an unread response has an effect on the API.
 package struct WebPagePolicy: Sendable {
-    /// What a page could use if it were admitted.
+    /// The access that a page gains if it is admitted.
     package enum Stake: Sendable {
         /// The channel adds a credential.
         case credential
-        /// It forwards what the app sends, and no more.
+        /// The channel adds nothing to the client's request.
         case nothing
     }
 
-    /// The entry of `access.origins` that admits what a user opens in a browser.
+    /// The entry of `access.origins` that admits pages opened by the user.
     static let ownNavigation = "none"
 
     private static let metadata: [KnownField] = [
@@ -39,16 +38,16 @@ package struct WebPagePolicy: Sendable {
         admitsNavigation = origins.contains(WebPagePolicy.ownNavigation)
     }
 
-    /// Whether it admits any web page.
+    /// Whether the policy admits any web page.
     var listsOrigins: Bool { !origins.isEmpty }
 
-    /// Whether the request comes from a web page, as browsers say.
+    /// Whether the fields of a browser show that a web page sent the request.
     static func isWebPage(_ headers: HTTPHeaders) -> Bool {
         headers.contains(KnownField.origin)
             || headers.values(of: .secFetchSite).contains { $0 != "none" }
     }
 
-    /// The listed origin of the page that sends the request; `nil` for all other requests.
+    /// Returns the listed origin of the page that sends the request; `nil` for all other requests.
     func listedOrigin(of headers: HTTPHeaders) -> String? {
         guard !origins.isEmpty, headers.contains(KnownField.origin) else { return nil }
         let named = headers.values(of: .origin)
@@ -66,7 +65,7 @@ package struct WebPagePolicy: Sendable {
         let named = headers.values(of: .origin)
         guard named.isEmpty else {
             guard named.allSatisfy(origins.contains) else {
-                // Without its value: the detail is logged, but a field only if `log.headers` names it.
+                // Omit the value: the detail is always logged, but a field only if `log.headers` names it.
                 throw WebPagePolicy.denied(
                     "the request's Origin (a web page) is not listed in access.origins"
                 )
@@ -91,7 +90,7 @@ package struct WebPagePolicy: Sendable {
         }
     }
 
-    /// Whether a user opened the address: typed it, or followed a link from outside of the browser.
+    /// Whether a user opened the address by typing it or by following a link from outside the browser.
     ///
     /// A redirect after such a link looks the same.
     private static func isNavigation(_ headers: HTTPHeaders) -> Bool {
@@ -100,9 +99,10 @@ package struct WebPagePolicy: Sendable {
             && headers.values(of: .secFetchDest).allSatisfy { $0 == "document" }
     }
 
-    /// Whether `Sec-Fetch-Mode: cors` stands alone, as in requests of Node's `fetch`: browsers send
-    /// `Sec-Fetch-Site` and `Sec-Fetch-Dest` with it (W3C Fetch Metadata §5), and `Origin` unless the
-    /// site is the same.
+    /// Whether `Sec-Fetch-Mode: cors` stands alone, as in requests of Node's `fetch`.
+    ///
+    /// Browsers also send `Sec-Fetch-Site` and `Sec-Fetch-Dest` (W3C Fetch Metadata §5), and `Origin`
+    /// unless the site is the same.
     private static func isScript(_ headers: HTTPHeaders) -> Bool {
         metadata.filter { headers.contains($0) } == [.secFetchMode]
             && headers.values(of: .secFetchMode) == ["cors"]

@@ -6,24 +6,24 @@ package import NetproxyRequestLog
 import NetworkCore
 import OriginTransport
 
-/// A channel on one loop: its chain, its pool, its log buffer.
+/// A channel on one loop: its chain, its pools and its log buffer.
 ///
 /// Not `Sendable`.
 package final class Channel {
     package let rules: ChannelRules
     package let log: LogBuffer
-    /// What it did on this loop.
+    /// The counters of the channel on this loop.
     package let tally: ChannelTally
-    /// Fields that the channel's rules name and the table of known fields does not, at most 64.
+    /// The fields named by the channel's rules but not by the table of known fields; at most 64.
     private let ruleFields: [HTTPFieldName]
     private let loop: EventLoop
-    /// One for each upstream.
+    /// The pools, one for each upstream.
     private let pools: [OriginPool]
-    /// The interceptors and, after them, the upstream.
+    /// The interceptors followed by the upstream.
     let chain: RequestChain
     /// Whether the proxy names itself in `Via`.
     private(set) var announcesProxy = false
-    /// Whether that may be decided otherwise for a request that a netproxy has sent before.
+    /// Whether `Via` also depends on whether a netproxy has sent the request before.
     let detectsCircles: Bool
 
     package init(
@@ -78,7 +78,7 @@ package final class Channel {
     var loggedHeaders: [HTTPFieldName] { rules.loggedHeaders }
     var logsHeaders: Bool { !rules.loggedHeaders.isEmpty }
 
-    /// Returns which of the channel's rare fields a request has, one bit each.
+    /// Returns the channel's rare fields in a request, one bit each.
     func rareFields(in headers: HTTPHeaders) -> UInt64 {
         guard !ruleFields.isEmpty else { return 0 }
         var bits: UInt64 = 0
@@ -88,7 +88,7 @@ package final class Channel {
         return bits
     }
 
-    /// Decides whether the proxy names itself, now that it listens at these addresses.
+    /// Decides whether the proxy names itself, given its listen addresses.
     func decideOnVia(_ addresses: ListenAddresses) {
         announcesProxy =
             switch rules.configuration.headers.via {
@@ -101,12 +101,12 @@ package final class Channel {
             }
     }
 
-    /// Asks the name servers again where the upstreams are.
+    /// Resolves the names of the upstreams again.
     package func followNames() {
         for pool in pools { pool.followNames() }
     }
 
-    /// Connections of this loop to the upstream.
+    /// The number of this loop's connections to the upstreams.
     package var poolCounts: PoolCounts {
         pools.reduce(into: PoolCounts()) { sum, pool in
             let (open, idle, queued) = pool.counts
@@ -127,7 +127,7 @@ package final class Channel {
         )
     }
 
-    /// Sends a request through the interceptors to the upstream, for at most the time given.
+    /// Sends a request through the interceptors to the upstream, with a deadline for the whole exchange.
     func send(
         _ request: consuming Request,
         within time: Duration,
@@ -140,8 +140,8 @@ package final class Channel {
         return try await chain.send(request, context: &context)
     }
 
-    /// Retires the channel when its configuration is no longer in force: exchanges may end, then its
-    /// connections close.
+    /// Retires the channel after its configuration is replaced: exchanges may finish, then its connections
+    /// close.
     package func retire() {
         for pool in pools { pool.close() }
         log.flush(now: .now)
@@ -149,6 +149,6 @@ package final class Channel {
 }
 
 extension EditedFields {
-    /// Those that are not known fields: whether a request has them is noted one by one.
+    /// The fields outside the table of known fields; each needs a lookup of its own.
     var rare: [HTTPFieldName] { all.filter { $0.known == nil } }
 }

@@ -6,7 +6,7 @@ package import OAuth
 package import OriginTransport
 
 extension UpstreamOptions {
-    /// How a channel connects, whatever its pool.
+    /// Creates the options of a channel's connections, which all its pools share.
     package init(_ channel: ChannelConfiguration, proxy: ParentProxy?) {
         self.init()
         timeSettings = .channel
@@ -25,7 +25,7 @@ extension UpstreamOptions {
 }
 
 extension UpstreamTLS {
-    /// What the channel demands of its upstream's TLS.
+    /// The TLS options that the channel requires.
     package var options: TLSContext.Options {
         var options = TLSContext.Options()
         options.authorities = authorities
@@ -40,8 +40,9 @@ extension UpstreamTLS {
 }
 
 extension ChannelConfiguration {
-    /// Whether requests get anything from the channel that an app could not send itself: a credential,
-    /// a secret field, or a client certificate.
+    /// Whether the channel adds to requests a credential that a client could not send itself.
+    ///
+    /// This is the channel's credential, a secret field, or a client certificate.
     package var hasCredential: Bool {
         !credentials.isEmpty || !headers.secrets.isEmpty || proxy?.login != nil
             || tls.clientCertificate != nil
@@ -50,8 +51,9 @@ extension ChannelConfiguration {
             }
     }
 
-    /// The fields that carry credentials of the channel's, which no app may nominate for removal and
-    /// whose values are never shown.
+    /// The fields with credentials of the channel.
+    ///
+    /// No client may nominate them for removal, and their values are never shown.
     package var credentialFields: [HTTPFieldName] {
         var names = headers.secrets.map(\.name)
         if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
@@ -60,7 +62,7 @@ extension ChannelConfiguration {
         return names.compactMap { HTTPFieldName($0) }
     }
 
-    /// Where the credential goes; `nil` without one.
+    /// The place of the credential; `nil` without one.
     package var credentialPlace: CredentialPlace? {
         switch placement {
         case .header(let name, let prefix):
@@ -73,7 +75,7 @@ extension ChannelConfiguration {
         }
     }
 
-    /// The URL that requests begin with: that of the resource.
+    /// The base URL of requests: the URL of the resource.
     package var endpoint: ServerEndpoint {
         guard let first = upstreams.first else { return "" }
         return ServerEndpoint(
@@ -84,10 +86,10 @@ extension ChannelConfiguration {
 }
 
 extension CredentialConfiguration {
-    /// What a user does to sign in.
+    /// The user's action to sign in.
     ///
-    /// If neither a page nor a device endpoint is known, only the refresh token in the configuration
-    /// can be replaced.
+    /// If neither a sign-in page nor a device endpoint is known, the user can only replace the refresh
+    /// token in the configuration.
     package var signIn: String {
         if case .oauth(let settings) = authentication, settings.refreshToken != nil,
             settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil

@@ -2,8 +2,10 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 package import NetworkCore
 
-/// Holds a channel's counters on one loop, also after a reload makes the channel again: a counter that
-/// falls back would look like a restart, and exchanges that end on the old channel still count.
+/// Holds a channel's counters on one loop.
+///
+/// It survives a reload that recreates the channel: a decreasing counter would look like a restart, and
+/// exchanges that end on the old channel still count.
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class ChannelTally {
@@ -12,37 +14,38 @@ package final class ChannelTally {
     package init() {}
 }
 
-/// What a channel has done on one loop since the start; added up over the loops on request.
+/// The counters of a channel on one loop since the start; they are summed over the loops on request.
 package struct ChannelCounters: Sendable {
     package var requests = 0
-    /// By the first digit of the status that the client got: index 1 is 1xx, 5 is 5xx; 0 is no status.
+    /// Exchanges by the first digit of the status sent to the client: index 1 is 1xx, 5 is 5xx, and 0 is
+    /// no status.
     var byClass = [Int](repeating: 0, count: 6)
     package var retries = 0
     /// Exchanges that ended with one of netproxy's own errors, by error code.
     package var errors: [ErrorKind: Int] = [:]
-    /// Calls of gRPC, by their status.
+    /// The gRPC calls by their status.
     var calls: [RPCStatus: Int] = [:]
-    /// From the complete head to the last byte to the client.
+    /// The times from the complete head to the last byte sent to the client.
     package var durations = DurationHistogram()
-    /// From when the request of the last attempt went out to the head of the response.
+    /// The times from the last attempt's request to the head of the response.
     package var firstBytes = DurationHistogram()
     package var bytesIn = 0
     package var bytesOut = 0
 
     package init() {}
 
-    /// Counts an exchange that has ended.
+    /// Counts a finished exchange.
     ///
-    /// `inout`, although nothing changes: a borrowed record would be copied.
+    /// The parameter is `inout`, although nothing changes, because a borrowed record would be copied.
     mutating func count(_ record: inout ExchangeRecord) {
         requests += 1
         let code = record.status?.rawValue ?? 0
         byClass[min(max(code / 100, 0), 5)] += 1
-        // A retry that the budget refused was not sent.
+        // A retry refused by the budget was not sent.
         retries += record.context.retries.count { $0 != .budgetExhausted }
         if let error = record.error { errors[error, default: 0] += 1 }
         if let status = record.rpcStatus {
-            // Codes that have no name count together: an upstream must not make the table grow.
+            // Count all unnamed codes together, so that an upstream cannot make the table grow.
             let isNamed = RPCStatus.names.indices.contains(status.rawValue)
             calls[isNamed ? status : ChannelCounters.otherStatus, default: 0] += 1
         }
@@ -52,7 +55,7 @@ package struct ChannelCounters: Sendable {
         bytesOut += record.bytesOut
     }
 
-    /// By the name of the class; classes without an exchange are left out.
+    /// The exchanges by the name of the status class, without empty classes.
     package var statuses: [String: Int] {
         var statuses: [String: Int] = [:]
         for (index, count) in byClass.enumerated() where count > 0 {
@@ -61,7 +64,7 @@ package struct ChannelCounters: Sendable {
         return statuses
     }
 
-    /// By error code; `nil` if there was no error.
+    /// The errors by error code; `nil` if there were none.
     package var errorWords: [String: Int]? {
         guard !errors.isEmpty else { return nil }
         return Dictionary(uniqueKeysWithValues: errors.map { ($0.key.rawValue, $0.value) })
@@ -69,7 +72,7 @@ package struct ChannelCounters: Sendable {
 
     private static let otherStatus = RPCStatus(rawValue: -1)
 
-    /// By the name of the status, `other` without one; `nil` if there was no call.
+    /// The gRPC calls by the name of the status, `other` for unnamed ones; `nil` if there were none.
     package var callNames: [String: Int]? {
         guard !calls.isEmpty else { return nil }
         return Dictionary(

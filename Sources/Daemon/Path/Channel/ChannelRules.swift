@@ -7,59 +7,60 @@ package import NetworkCore
 package import OAuth
 package import OriginTransport
 
-/// What the requests of a channel are measured by, on all loops: access, scope, limits, names and fields,
-/// with the stack of interceptors that they pass through.
+/// The rules of a channel, shared by all loops: access, scope, limits, names and fields, with the stack of
+/// interceptors for its requests.
 package final class ChannelRules: Sendable {
     package let configuration: ChannelConfiguration
-    /// Of the first upstream.
+    /// The origin of the first upstream.
     package let origin: Origin
-    /// Every upstream's origin and base path, in the order of the configuration.
+    /// The origin and base path of every upstream, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
-    /// Which of them could not be reached recently.
+    /// The cool-downs of the upstreams that were recently unreachable.
     let rests: UpstreamRests
     package let access: AccessPolicy
     let scope: AccessScope
-    /// `nil` if the channel takes any number of requests.
+    /// The rate limiter; `nil` if the channel accepts any number of requests.
     package let limiter: RateLimiter?
-    /// Which clients its credentials are for, in the order in which they are used.
+    /// The clients of each credential, in the order of use.
     let clients: [AccountChoice.Clients]
-    /// Which of them a request gets, where that depends on the client.
+    /// The choice among credentials, if it depends on the client.
     let accountChoice: AccountChoice?
-    /// The scopes that the API misses; `nil` where netproxy does not find the authorization server.
+    /// The scopes that the API requires in addition; `nil` if netproxy does not discover the authorization
+    /// server.
     package let wantedScope: WantedScope?
-    /// What apps could sign in with themselves; `nil` where they may.
+    /// The resources hidden from clients; `nil` if they may sign in themselves.
     let hidden: HiddenMetadata?
-    /// The resource of a stored sign-in that is not the channel's.
+    /// The resource of the stored sign-in, if it differs from the channel's.
     private let otherResource: String?
-    /// Where the credential goes; `nil` without one.
+    /// The place of the credential; `nil` without one.
     let place: CredentialPlace?
-    /// The upstreams, as their responses name them.
+    /// The upstreams' names in their responses.
     let names: UpstreamNames
-    /// Whether every response may need `references`, interim ones included.
+    /// Whether every response may need `references`, including interim ones.
     let editsInterim: Bool
     let tls: TLSContext?
-    /// Another proxy on the way to the upstreams.
+    /// The proxy between netproxy and the upstreams.
     private let proxy: ParentProxy?
     /// The outage during which the channel refuses its requests; `nil` while it serves.
     package let outage: ChannelOutage?
-    /// The stub that answers instead of the upstreams, if the channel has one.
+    /// The stub that responds instead of the upstreams, if the channel has one.
     let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
-    /// The secret values that requests carry in addition to the credential; they are never shown.
+    /// The secret values in requests besides the credential; they are never shown.
     let secrets: [Secret]
-    /// Fields that only the channel may set, and that another name can look like.
+    /// The fields that only the channel may set and that another name can imitate.
     ///
-    /// Not that of its credential, which the app may be allowed to send: `AuthorizationInterceptor`
-    /// takes care of its spellings.
+    /// The credential's field is not among them, since the client may be allowed to send it;
+    /// `AuthorizationInterceptor` handles its spellings.
     let ruledFields: [HTTPFieldName]
-    /// Whether no rule is about `User-Agent`.
+    /// Whether no rule affects `User-Agent`.
     let fillsInUserAgent: Bool
     let loggedHeaders: [HTTPFieldName]
     let trace: ChannelConfiguration.Trace
     package let stack: InterceptorStack
 
-    /// Takes the rules of a configuration, and the parts that were made for it.
+    /// Creates the rules from a configuration and the parts prepared for it.
     package init(_ configuration: ChannelConfiguration, _ parts: Parts) {
         self.configuration = configuration
         origin = parts.origin
@@ -88,7 +89,7 @@ package final class ChannelRules: Sendable {
         proxy = parts.proxy
         credentialFields = configuration.credentialFields
         let edited = configuration.editedFields
-        // The credential's own place is for the interceptor, which may keep or refuse what is there.
+        // The interceptor handles the credential's own place, and keeps or refuses the client's value.
         let own = place?.fieldName
         ruledFields =
             (credentialFields.filter { $0 != own } + edited.replaced + edited.removed)
@@ -106,7 +107,7 @@ package final class ChannelRules: Sendable {
         editsInterim || ResponseReferences.mayBe(in: headers)
     }
 
-    /// What responses refer to, with a credential that was sent.
+    /// Returns the references of a response to a request with a credential.
     func references(_ view: DownstreamView, _ credential: Credential?) -> ResponseReferences {
         ResponseReferences(
             view: view,
@@ -115,13 +116,13 @@ package final class ChannelRules: Sendable {
         )
     }
 
-    /// Decides which of the channel's credentials a request may have.
+    /// Chooses the credentials that a request may use.
     ///
     /// - Parameters:
-    ///   - key: the lent key that came with the request.
-    ///   - userID: the peer's on a unix socket.
-    ///   - context: gets the choice.
-    /// - Throws: `http_request_denied` with 403 if no credential is for this client.
+    ///   - key: the lent key in the request.
+    ///   - userID: the peer's user id on a unix socket.
+    ///   - context: receives the choice.
+    /// - Throws: `http_request_denied` with 403 if the client may use no credential.
     @inline(never)
     func chooseAccounts(
         for key: LentKey?,
@@ -135,20 +136,20 @@ package final class ChannelRules: Sendable {
         (context.accounts, context.preferredAccounts) = (places.all, places.preferred)
     }
 
-    /// The advice to sign in, and the reason if another sign-in is stored.
+    /// Returns the advice to sign in, with the reason if the stored sign-in is for another resource.
     func advice(_ signIn: String) -> String {
         guard let otherResource else { return signIn }
         return "the stored sign-in is for another resource, \(otherResource): \(signIn)"
     }
 
-    /// A target without the credential in it.
+    /// Returns a target without the credential.
     func shown(_ target: String) -> String {
         if let parameter = place?.parameter { return parameter.removed(from: target) }
         guard case .path = place?.location else { return target }
         return names.all.lazy.compactMap { $0.shown(target) }.first ?? target
     }
 
-    /// A target of the first upstream with a value in the credential's place.
+    /// Returns a target of the first upstream with a value in the credential's place.
     func target(_ target: String, with value: String) -> String {
         guard case .path(let template) = place?.location, let template,
             let match = template.match(target)
@@ -156,7 +157,7 @@ package final class ChannelRules: Sendable {
         return template.filled(with: value) + match.rest
     }
 
-    /// The upstream's scheme and the authority that requests name it by.
+    /// Returns the scheme and authority by which requests name the upstream.
     func sentName(hostOf head: RequestHead) -> String {
         switch configuration.host {
         case .upstream: "\(origin)"
@@ -172,7 +173,7 @@ package final class ChannelRules: Sendable {
             || configuration.proxy?.login != nil
                 && upstreams.contains { $0.origin.scheme == .http }
     }
-    /// The first upstream, as `/status` shows it.
+    /// The first upstream in the notation of `/status`.
     package var upstream: String {
         guard configuration.stub == nil, let first = upstreams.first else {
             return SampleTransport.address
@@ -184,7 +185,7 @@ package final class ChannelRules: Sendable {
         guard configuration.stub == nil, upstreams.count > 1 else { return nil }
         return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
     }
-    /// Where its connections go: to the upstreams, and to a proxy on the way.
+    /// The destinations of the channel's connections: the upstreams and the proxy before them.
     var destinations: [(host: String, port: UInt16)] {
         let proxies = proxy.map { [(host: $0.host, port: $0.port)] } ?? []
         return upstreams.map { (host: $0.origin.host, port: $0.origin.port) } + proxies
@@ -192,10 +193,10 @@ package final class ChannelRules: Sendable {
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }
 
-    /// How connections are made, with a loop's share of the process's limit.
+    /// Returns the connection options, with a loop's share of the process's limit.
     package func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
         var options = UpstreamOptions(configuration, proxy: proxy)
-        // The configuration has at least one for each loop; the first loops share out the rest.
+        // The configuration has at least one for each loop; the first loops receive the remainder.
         let (share, rest) = configuration.pool.connections.quotientAndRemainder(dividingBy: loops)
         options.connections = share + (index < rest ? 1 : 0)
         options.keepAlive = configuration.pool.idle
@@ -213,28 +214,28 @@ package final class ChannelRules: Sendable {
 }
 
 extension ChannelRules {
-    /// The parts of a channel that need more than its configuration: secrets, files, other channels.
+    /// The parts of a channel that depend on more than its configuration: secrets, files, other channels.
     package struct Parts: Sendable {
-        /// Of the first upstream.
+        /// The origin of the first upstream.
         let origin: Origin
         let access: AccessPolicy
         let log: ChannelLog
         let stack: InterceptorStack
         package var limiter: RateLimiter?
-        /// Which clients the credentials are for, in the order in which they are used.
+        /// The clients of each credential, in the order of use.
         package var clients: [AccountChoice.Clients] = []
-        /// The secret values of fields beside the credential.
+        /// The secret values of fields besides the credential.
         package var secrets: [Secret] = []
-        /// The authorization server that was found by the upstream's URL and trusted.
+        /// The trusted authorization server discovered from the upstream's URL.
         package var pinned: PinnedServer?
-        /// The resource of a stored sign-in that is not the channel's.
+        /// The resource of the stored sign-in, if it differs from the channel's.
         package var otherResource: String?
         package var tls: TLSContext?
         package var proxy: ParentProxy?
         package var samples: SampleTransport?
         package var outage: ChannelOutage?
 
-        /// Takes the parts that every channel has.
+        /// Creates the parts that every channel has.
         package init(
             origin: Origin,
             access: AccessPolicy,

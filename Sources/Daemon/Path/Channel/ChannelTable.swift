@@ -10,13 +10,13 @@ import NetworkCore
 package final class ChannelTable {
     let router: Router
     package let channels: [Channel]
-    /// What no channel claims is logged here.
+    /// The log for requests without a channel.
     package let ownLog: LogBuffer
     /// The keys that open any of the channels.
     let keys: KnownKeys
-    /// What no channel claims goes through here, if anywhere.
+    /// The forward proxy for requests without a channel.
     package let forward: ForwardProxy
-    /// Whether a channel refuses its requests.
+    /// Whether any channel refuses its requests.
     let hasOutages: Bool
 
     init(
@@ -34,31 +34,31 @@ package final class ChannelTable {
         hasOutages = channels.contains { $0.rules.outage != nil }
     }
 
-    /// The origin of the page that sends a request, if any channel lists it.
+    /// Returns the origin of the page that sends a request, if any channel lists it.
     func listedOrigin(of headers: HTTPHeaders) -> String? {
         channels.lazy.compactMap { $0.access.pages.listedOrigin(of: headers) }.first
     }
 
-    /// Returns the outage of the channel that a request is for, if it has one.
+    /// Returns the outage of a request's channel, if it has one.
     func outage(for head: RequestHead, dedicated: String?) -> ChannelOutage? {
         do throws(NetworkError) {
             return channels[try router.route(head, dedicated: dedicated).channel].rules.outage
         } catch {
-            // Reported when the request is handled.
+            // The error is reported when the request is handled.
             return nil
         }
     }
 
-    /// Whether the request's host is one that a channel claims.
+    /// Whether a channel claims the host.
     func isChannelHost(_ host: Authority) -> Bool {
         router.isChannelHost(host.host)
     }
 }
 
-/// What every loop makes its table of channels of.
+/// The plan from which every loop creates its table of channels.
 package struct ChannelTablePlan: Sendable {
     package let channels: [ChannelRules]
-    /// How many loops share the channels' connections.
+    /// The number of loops that share the channels' connections.
     package let loops: Int
     private let router: Router
     private let forwarding: ForwardProxy.Settings
@@ -79,12 +79,12 @@ package struct ChannelTablePlan: Sendable {
         keys = KnownKeys(channels.map(\.access))
     }
 
-    /// Makes the table of a loop; call it on the loop.
+    /// Creates the table of a loop; call it on the loop.
     ///
     /// - Parameters:
     ///   - loop: the loop.
-    ///   - present: the table in force; the channels that it shares with the plan are kept.
-    ///   - prepared: channels that were made in advance.
+    ///   - present: the current table; the table keeps the channels that it shares with the plan.
+    ///   - prepared: channels created in advance.
     /// - Returns: the table.
     package func table(
         on loop: EventLoop,

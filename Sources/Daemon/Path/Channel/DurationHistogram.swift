@@ -1,18 +1,18 @@
 import NetproxyEventIO
 
-/// Counts durations in buckets with fixed bounds, and adds them up.
+/// A histogram of durations, with fixed bounds and the sum.
 ///
-/// As the bounds never change, histograms of loops and channels can be added, also by Prometheus.
+/// Because the bounds never change, Prometheus and netproxy can add the histograms of loops and channels.
 package struct DurationHistogram: Sendable {
-    /// The longest duration of each bucket but the last, which has no end, in milliseconds: three for
-    /// each power of ten, and the usual timeouts.
+    /// The upper bounds of all buckets but the last, in milliseconds: three for each power of ten, and the
+    /// usual timeouts.
     static let bounds: [UInt64] = [
         1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
     ]
 
-    /// How many durations ended in each bucket.
+    /// The number of durations in each bucket.
     private var counts = InlineArray<16, Int>(repeating: 0)
-    /// What they add up to, in nanoseconds.
+    /// The sum of the durations in nanoseconds.
     private var sum: UInt64 = 0
 
     /// Counts a duration.
@@ -35,10 +35,10 @@ package struct DurationHistogram: Sendable {
         return both
     }
 
-    /// What the durations add up to, in seconds.
+    /// The sum of the durations in seconds.
     package var seconds: Double { Double(sum) / 1_000_000_000 }
 
-    /// How many durations were at most as long as each bound, in seconds; `nil` is no bound.
+    /// The number of durations up to each bound, in seconds; a `nil` bound is infinite.
     package var buckets: [(bound: Double?, count: Int)] {
         var count = 0
         return counts.indices.map { bucket in

@@ -1,13 +1,13 @@
-/// Connections to an upstream, as `/status` shows them.
+/// The connections to an upstream in the notation of `/status`.
 package struct PoolCounts: Sendable, Codable {
-    /// How many there are.
+    /// The number of open connections.
     package var open = 0
-    /// How many of them wait for a request.
+    /// The number of connections without a request.
     package var idle = 0
-    /// How many requests wait for one.
+    /// The number of requests that wait for a connection.
     package var queued = 0
 
-    /// Counts what is given.
+    /// Creates the counts.
     package init(open: Int = 0, idle: Int = 0, queued: Int = 0) {
         (self.open, self.idle, self.queued) = (open, idle, queued)
     }

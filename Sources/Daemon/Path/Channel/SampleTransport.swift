@@ -5,13 +5,13 @@ import NetproxyEventIO
 package import NetproxyHTTPMessage
 import NetworkCore
 
-/// A channel's `stub`: sample answers in place of the upstream, at the end of the same chain.
+/// A channel's `stub`: sample responses instead of the upstream's, at the end of the same chain.
 ///
-/// Every response says in `Proxy-Status`, and every record in `upstream`, that no upstream was asked.
+/// The `Proxy-Status` of every response and the `upstream` of every record show that the stub responded.
 package struct SampleTransport: HTTPTransport {
-    /// Whom a record names in place of an upstream, and whom requests are for where a channel has none.
+    /// The upstream in records, and the origin of requests if the channel has no upstream.
     package static let origin = Origin(scheme: .http, host: "stub.localhost")
-    /// What a record calls the connection.
+    /// The address of the connection in records.
     static let address = "stub"
 
     private struct Sample: Sendable {
@@ -26,15 +26,15 @@ package struct SampleTransport: HTTPTransport {
     }
 
     private let samples: [Sample]
-    /// What the requests' paths begin with, and the samples' do not.
+    /// The base path of requests, which the paths of the samples do not include.
     private let base: UpstreamNames.Name?
 
-    /// Makes the answers.
+    /// Creates the responses.
     ///
     /// - Parameters:
-    ///   - channel: has a stub.
-    ///   - files: the contents of the files it names.
-    /// - Throws: an error that names a file which cannot be served.
+    ///   - channel: the channel with the stub.
+    ///   - files: the contents of the files named in the stub.
+    /// - Throws: an error with the name of a file that cannot be served.
     package init(_ channel: ChannelConfiguration, files: [String: Data?]) throws {
         base = UpstreamNames(channel).all.first
         samples = try (channel.stub ?? []).map { sample in
@@ -97,7 +97,7 @@ package struct SampleTransport: HTTPTransport {
         return sample.delay > .zero ? .delayed(sample.delay, answer) : answer
     }
 
-    /// RFC 9209 §2.3 has a word for an answer that no next hop gave.
+    /// Adds the word of RFC 9209 §2.3 for a response that does not come from a next hop.
     private static func marked(_ headers: HTTPHeaders) -> HTTPHeaders {
         var headers = headers
         headers.append(
@@ -107,7 +107,7 @@ package struct SampleTransport: HTTPTransport {
         return headers
     }
 
-    /// The fault as the network would have it, so that retries treat it as they would.
+    /// Returns the error that the network would report, so that retries treat both alike.
     private static func error(_ fault: SampleAnswer.Fault) -> NetworkError {
         let (kind, retry): (ErrorKind, NetworkError.RetrySafety) =
             switch fault {
@@ -129,7 +129,7 @@ package struct SampleTransport: HTTPTransport {
         )
     }
 
-    /// Gives the first answer that fits, after the content of the request.
+    /// Reads the content of the request, and returns the first matching response.
     func send(
         _ request: Request,
         context: inout RequestContext
@@ -143,7 +143,7 @@ package struct SampleTransport: HTTPTransport {
         if case .stream(let source, _) = request.body {
             while try await source.next() != nil {}
         }
-        // Without a credential in it: an answer may repeat it.
+        // Remove the credential, since a sample may repeat the target.
         let target = base?.shown(request.target) ?? request.target
         let path = PathPattern.path(of: target, below: base?.basePath ?? "")
         guard let sample = samples.first(where: { $0.fits(request.method, path) }) else {

@@ -2,27 +2,27 @@ import NetworkCore
 import OAuth
 import Synchronization
 
-/// The scopes that the API of a channel has missed in its token, since the channel was made.
+/// The scopes missing from a channel's token, as learned from the API since the channel was created.
 ///
-/// Only a sign-in can add scopes to a token, and it makes the channel again.
+/// Only a sign-in can add scopes to a token, and it recreates the channel.
 package final class WantedScope: Sendable {
-    /// The most scopes that are remembered: APIs with more of them ask for few at a time.
+    /// The largest number of remembered scopes; APIs with more of them require few at a time.
     private static let limit = 32
-    /// The longest scope that is remembered, in bytes.
+    /// The longest remembered scope, in bytes.
     private static let longest = 256
 
     private let known = Mutex<[String]>([])
 
-    /// What has been missed so far, in order.
+    /// The missing scopes, in order.
     var scopes: [String] { known.withLock { $0 } }
 
-    /// The same as one text; `nil` if nothing was missed.
+    /// The missing scopes as one text; `nil` if there are none.
     package var text: String? {
         let scopes = scopes
         return scopes.isEmpty ? nil : scopes.joined(separator: " ")
     }
 
-    /// Learns from a response that refuses a token for its scope.
+    /// Records the missing scopes from a response that refuses a token.
     func learn(from headers: HTTPHeaders) {
         let missing = ScopeList.missing(by: headers).filter { $0.utf8.count <= Self.longest }
         guard !missing.isEmpty else { return }

@@ -1,19 +1,19 @@
 import NetproxyEventIO
 
-/// The slowest pace at which an app may send the content of a request.
+/// The slowest pace at which a client may send the content of a request.
 ///
-/// Only the time spent waiting for the app counts: a slow upstream is not the app's fault.
+/// Only the time spent waiting for the client counts, so a slow upstream does not break the pace.
 package struct BodyPace {
-    /// How long netproxy waits for the app before the rate counts: 5 s, like Kestrel.
+    /// The time that netproxy waits for the client before the rate counts: 5 s, like Kestrel.
     static let grace = Duration.seconds(5)
 
-    /// The slowest pace of a client, like Kestrel's.
+    /// The slowest pace of a client in bytes a second, like Kestrel's.
     ///
-    /// Apache's mod_reqtimeout demands 500 bytes a second. An honest client on the worst of links is faster, and a
-    /// connection held open with less is an attack.
+    /// Apache's mod_reqtimeout requires 500 bytes a second. An honest client on the worst of links is
+    /// faster than 240, and a connection held open with less is an attack.
     package static let slowest = 240
 
-    /// Content bytes in a second of waiting; `nil` accepts any pace.
+    /// The content bytes per second of waiting; `nil` accepts any pace.
     private let rate: Int?
     private var waited: UInt64 = 0
 
@@ -21,14 +21,14 @@ package struct BodyPace {
         self.rate = rate
     }
 
-    /// Starts over, for another request.
+    /// Starts over for another request.
     mutating func reset() { waited = 0 }
 
-    /// The time by which the next bytes must arrive, after `bytes` of content.
+    /// Returns the time by which the next bytes must arrive, after `bytes` of content.
     func deadline(after bytes: Int, now: UInt64) -> UInt64 {
         guard let rate else { return .max }
         let earned = UInt64(bytes).multipliedReportingOverflow(by: 1_000_000_000)
-        // Above 18 GB the product overflows, and any pace will do.
+        // Above 18 GB the product overflows, and any pace is acceptable.
         guard !earned.overflow else { return .max }
         let allowance = BodyPace.grace.nanoseconds &+ earned.partialValue / UInt64(rate)
         return now &+ (allowance > waited ? allowance - waited : 0)

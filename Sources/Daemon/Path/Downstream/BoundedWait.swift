@@ -1,7 +1,7 @@
 import NetproxyEventIO
 
 extension LoopBound {
-    /// Runs `body` on the loop, and returns when it has called back or the time is over.
+    /// Runs `body` on the loop, and returns when it calls back or the limit has passed.
     package func wait(
         atMost limit: Duration,
         for body: @escaping @Sendable (Value, @escaping () -> Void) -> Void

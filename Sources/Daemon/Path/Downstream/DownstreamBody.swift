@@ -5,10 +5,10 @@ import NetproxyHTTPMessage
 import NetproxyLiveObjects
 package import NetworkCore
 
-/// The content of an app's request, read as the upstream takes it.
+/// The content of a client's request, read as fast as the upstream accepts it.
 ///
-/// The first read sends the `100 Continue` that the app may wait for: no content is asked for before
-/// it is wanted.
+/// The first read sends the `100 Continue` for which the client may wait, so the client sends no content
+/// before it is needed.
 final class DownstreamBody: BodySource {
     private let connection: LoopBound<DownstreamConnection>
     /// The number of the request.
@@ -31,13 +31,15 @@ final class DownstreamBody: BodySource {
     }
 }
 
-/// The one reader of a request's content, and who waits for its end.
+/// The state of the one reader of a request's content, with the task that waits for its end.
 struct UploadReader {
-    /// Numbers the reads, so that a late cancellation does not end a later read.
+    /// The number of the latest read, so that a late cancellation does not end a later read.
     private var number = 0
     private var isReading = false
     private var waiter: CheckedContinuation<Void, Never>?
 
+    /// Begins a read.
+    ///
     /// - Returns: the number of the read.
     mutating func begin() -> Int {
         number += 1
@@ -50,7 +52,7 @@ struct UploadReader {
         waiter.take()?.resume()
     }
 
-    /// Whether this read, or any, is under way.
+    /// Whether this read, or any, is in progress.
     func isUnderWay(_ read: Int? = nil) -> Bool { isReading && (read ?? number) == number }
 
     mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiter = continuation }
@@ -58,14 +60,14 @@ struct UploadReader {
 
 /// Reads the requests of one connection: their heads, and the content after them.
 ///
-/// An object, because an idle connection has none.
+/// A class, because an idle connection has no reader.
 final class RequestReader {
     var decoder: RequestHeadDecoder
-    /// The head that was read, until its exchange begins.
+    /// The decoded head, until its exchange begins.
     var head: RequestHead?
-    /// The content that is still to be read; `nil` without any.
+    /// The unread content; `nil` if there is none.
     var body: RequestContent?
-    /// The pieces of the content that were read before anyone asked for them, the next one last.
+    /// The pieces of the content that `gather` read early, in reverse order.
     var gathered: [ByteSlice] = []
     var pace: BodyPace
     private let life = LiveObject(RequestReader.self)
@@ -75,7 +77,7 @@ final class RequestReader {
         pace = BodyPace(rate: bodyRate)
     }
 
-    /// A request begins whose content is framed so.
+    /// Prepares for the content of a request.
     func beginBody(_ framing: BodyFraming, limits: HTTP1Limits) {
         guard framing != .none, framing != .length(0) else { return body = nil }
         body = RequestContent(framing, limits: limits)
@@ -84,9 +86,9 @@ final class RequestReader {
     }
 }
 
-/// What is still to come of the content of a request.
+/// The unread content of a request.
 ///
-/// An object, because most requests have none.
+/// A class, because most requests have none.
 final class RequestContent {
     private var reader: BodyReader
 
@@ -94,17 +96,17 @@ final class RequestContent {
         reader = BodyReader(framing, limits: limits)
     }
 
-    /// Whether nothing is left to come.
+    /// Whether all content has been read.
     var isComplete: Bool { reader.isComplete }
 
-    /// Takes the next piece out of what was read.
+    /// Removes the next piece from the buffer.
     func next(from buffer: ReadBuffer) throws(HTTP1Error) -> BodyReader.Step {
         try reader.next(from: buffer)
     }
 }
 
 extension DownstreamConnection {
-    /// The content of the request whose head was read last: here already, or to be read.
+    /// Returns the content of the latest request, either complete or as a stream.
     package func requestBody(_ framing: BodyFraming) -> HTTPBody {
         switch framing {
         case .none, .untilClose, .length(0): return .empty
@@ -122,16 +124,16 @@ extension DownstreamConnection {
         DownstreamBody(connection: LoopBound(self, on: loop), request: request.number)
     }
 
-    /// Waits a moment for content that is still to come, since most of it follows its head at once.
+    /// Waits briefly for the rest of the content, since most of it directly follows its head.
     ///
-    /// Content that is here as a whole has a length, which some servers insist on (411), can be sent
-    /// any number of times, and takes no connection to the upstream while its app is slow.
+    /// Complete content has a length, which some servers require (411). It can be sent any number of
+    /// times, and it occupies no connection to the upstream while the client is slow.
     ///
-    /// - Parameter body: the content as it was announced.
-    /// - Returns: all of it, or the same, from which nothing is lost.
-    /// - Throws: `http_request_error` if it is malformed.
+    /// - Parameter body: the announced content.
+    /// - Returns: the complete content, or `body` if it does not arrive in time; nothing is lost.
+    /// - Throws: `http_request_error` if the content is malformed.
     func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
-        // An app that waits for a 100 sends nothing before; the upstream has to ask for it.
+        // A client that waits for a 100 sends nothing yet; the upstream has to request the content.
         guard let reader, !request.owesContinue, case .stream = body else { return body }
         let end = loop.deadline(after: DownstreamConnection.gatheringTime)
         var pieces: [ByteSlice] = []
@@ -150,7 +152,7 @@ extension DownstreamConnection {
                 count += piece.count
                 pieces.append(piece)
             case .needMore:
-                // An end or a fault is met again by the next read.
+                // The next read sees the end or the error again.
                 guard await readSome(until: end) else { return body }
             case .end, nil:
                 reader.body = nil
@@ -161,10 +163,9 @@ extension DownstreamConnection {
         return body
     }
 
-    /// How long to wait for content: long enough for an app that writes it after the head, or in a few
-    /// pieces.
+    /// The time to wait for content, enough for a client that writes it after the head or in a few pieces.
     private static let gatheringTime = Duration.milliseconds(100)
-    /// How much to wait for, in bytes: as much as `retry.replay_body` keeps by default.
+    /// The largest content to wait for, in bytes: the default of `retry.replay_body`.
     private static let gatheringLimit = 64 * 1024
 
     private func readSome(until end: UInt64) async -> Bool {
@@ -188,9 +189,9 @@ extension DownstreamConnection {
         return .bytes(ByteSlice(bytes))
     }
 
-    /// The next piece of the request's content.
+    /// Returns the next piece of the request's content.
     ///
-    /// - Throws: `NetworkError` on the downstream side: malformed, cut short, or too slow.
+    /// - Throws: `NetworkError` on the downstream side for malformed, truncated or slow content.
     func nextPiece(of number: Int) async throws -> ByteSlice? {
         guard number == request.number else { return nil }
         if request.owesContinue {
@@ -219,7 +220,7 @@ extension DownstreamConnection {
     }
 
     private func readMore(_ reader: RequestReader) async throws {
-        // It may have been cancelled while something else was waited for.
+        // The task may have been canceled during another wait.
         try Task.checkCancellation()
         let started = loop.now
         defer { reader.pace.waited(from: started, to: loop.now) }
@@ -242,8 +243,10 @@ extension DownstreamConnection {
         }
     }
 
-    /// Reads until the app has been idle for too long, or is too slow: the pace counts before the
-    /// response only, since after it begins an app may wait for more of it.
+    /// Reads until the client has been idle for too long or is too slow.
+    ///
+    /// The pace counts only before the response, since after it begins a client may wait for more of the
+    /// response.
     private func readPiece(_ idle: UInt64, _ slowest: UInt64) async throws(IOError) -> Int {
         while true {
             let limit = state.phase == .responding ? idle : min(idle, slowest)
@@ -261,12 +264,12 @@ extension DownstreamConnection {
         }
     }
 
-    /// Ends one read of the request's content, but no later one.
+    /// Cancels one read of the request's content, but no later one.
     func cancelUpload(_ read: Int) {
         if upload.isUnderWay(read) { socket.cancelRead() }
     }
 
-    /// Returns when the content of the request is no longer read: an upload may outlive the response.
+    /// Stops the upload, which may outlive the response, and returns when its reader has ended.
     func stopUpload() async {
         guard upload.isUnderWay() else { return }
         socket.cancelRead()
@@ -275,7 +278,7 @@ extension DownstreamConnection {
 }
 
 extension NetworkError {
-    /// A request that HTTP/1 does not allow, with the status that says so.
+    /// Creates the error for a request that violates HTTP/1, with the appropriate status.
     package init(_ error: HTTP1Error) {
         self.init(
             .httpRequestError,

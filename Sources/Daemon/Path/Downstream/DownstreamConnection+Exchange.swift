@@ -3,7 +3,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The way of a request over HTTP/1.
+/// The exchange of one request over HTTP/1.
 extension DownstreamConnection: DownstreamExchange {
     var localAddress: SocketAddress? { socket.localAddress }
     var shutdown: DownstreamState.Shutdown { state.shutdown }

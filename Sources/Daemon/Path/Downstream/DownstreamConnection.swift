@@ -6,55 +6,56 @@ package import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
 
-/// Sends an interim (1xx) response to the app.
+/// Sends an interim (1xx) response to the client.
 package typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
 
-/// One connection from an app: reads its requests one after another; `ResponseWriter` answers them.
+/// One connection from a client, which reads requests one after another; `ResponseWriter` writes the
+/// responses.
 ///
-/// One task runs it on its loop while there is something to do; an idle connection has none.
-/// `DownstreamState` decides what may happen when. Not `Sendable`.
+/// One task runs the connection on its loop while there is something to do; an idle connection has no
+/// task. `DownstreamState` decides which event is allowed when. Not `Sendable`.
 package final class DownstreamConnection {
-    // What every request looks at comes first, in few cache lines. Variables that every request reads are
-    // not visible to other modules: only so does the compiler prove that no access to them overlaps
-    // another, which costs 63 instructions for each access otherwise.
+    // The fields read by every request come first, in few cache lines. They are not visible to other
+    // modules: this lets the compiler prove that no access overlaps another, which otherwise costs 63
+    // instructions for each access.
     package let socket: StreamSocket
     let loop: EventLoop
     let buffer = ReadBuffer()
     private(set) var state: DownstreamState
-    /// The request that is being read or answered.
+    /// The current request.
     var request = CurrentRequest()
     /// Reads requests; `nil` while the connection is parked.
     private(set) var reader: RequestReader?
-    /// Who reads the content of the request.
+    /// The reader of the request's content.
     var upload = UploadReader()
-    /// What runs the connection; `nil` while it is parked.
+    /// The task that runs the connection; `nil` while it is parked.
     private(set) var service: Service?
     package let peer: SocketPeer
-    /// The listener over which it came.
+    /// The listener that accepted the connection.
     private(set) var listener: Source
-    /// A response that waits for the app to read: rare, so kept in its own object.
+    /// A response that waits for the client to read; rare, so it is stored in its own object.
     var pendingResponse: PendingResponse?
-    /// Those that wait for the end of an interim response.
+    /// The tasks that wait for the end of an interim response.
     private var interimWaiters: [CheckedContinuation<Void, Never>] = []
     let bounds: Bounds
-    /// Whether the app has begun with the preface of HTTP/2.
+    /// Whether the client began with the preface of HTTP/2.
     package private(set) var speaksHTTP2 = false
-    /// What serves it since.
+    /// The session that serves the connection in HTTP/2.
     package var session: (any StreamSession)?
     private let life = LiveObject(DownstreamConnection.self)
 
-    /// What one request may be, for all connections that began under one configuration.
+    /// The limits of one request, shared by all connections accepted under one configuration.
     package final class Bounds: Sendable {
         let limits: HTTP1Limits
         let headTimeout: Duration
-        /// The slowest pace of a request's content, in bytes a second; `nil` where any pace will do.
+        /// The slowest pace of a request's content, in bytes a second; `nil` accepts any pace.
         let bodyRate: Int?
-        /// How long a task waits for the next request before the connection is parked; `nil` if it is
+        /// The time that a task waits for the next request before the connection is parked; `nil` if it is
         /// never parked.
         let parkDelay: Duration?
-        /// How long an app may keep the connection open without a request.
+        /// The longest time without a request, in nanoseconds.
         let keepAlive: UInt64
-        /// What a connection in HTTP/2 may ask for; `nil` where only HTTP/1 is spoken.
+        /// The limits of a connection in HTTP/2; `nil` if only HTTP/1 is supported.
         let http2: HTTP2Limits?
 
         package init(
@@ -74,10 +75,10 @@ package final class DownstreamConnection {
         }
     }
 
-    /// The listener of a connection; a reload may give it to another channel.
+    /// The listener of a connection; a reload may assign it to another channel.
     package struct Source {
         let number: Int?
-        /// The listener's own channel, if it has one.
+        /// The channel of the listener, if it serves only one.
         fileprivate(set) var channel: String?
 
         package init(number: Int? = nil, channel: String? = nil) {
@@ -88,9 +89,9 @@ package final class DownstreamConnection {
     /// The task that serves a connection.
     package final class Service {
         let task: Task<Void, Never>
-        /// What the task waits on elsewhere.
+        /// Aborts the task's waits outside the connection.
         let relay: AbortRelay
-        /// Forwards interim responses to the app.
+        /// Forwards interim responses to the client.
         var interim: InterimWriter?
         private let life = LiveObject(Service.self)
 
@@ -101,34 +102,35 @@ package final class DownstreamConnection {
         }
     }
 
-    /// What is known of the request that is being served.
+    /// The state of the current request.
     struct CurrentRequest {
-        /// Numbers the requests, so that the body of an earlier one is not mistaken for this one's.
+        /// The number of the request, so that the body of an earlier one is not mistaken for this one's.
         var number = 0
-        /// How much of its content was read.
+        /// The number of content bytes read.
         var bytesIn = 0
-        /// Whether the app waits for `100 Continue` before it sends the content.
+        /// Whether the client waits for `100 Continue` before it sends the content.
         var owesContinue = false
-        /// Whether the app reads trailer fields.
+        /// Whether the client reads trailer fields.
         var takesTrailers = false
         /// Whether responses name this proxy in `Via`.
         var announcesProxy = true
-        /// How long nothing may move between the app and netproxy; a channel may set another limit.
+        /// The longest time without progress between the client and netproxy; a channel may set another
+        /// limit.
         var idleTimeout: Duration? = CurrentRequest.idleTimeout
-        /// Whether that is the channel's `timeouts.idle`.
+        /// Whether the limit is the channel's `timeouts.idle`.
         var hasChannelLimits = false
 
-        /// The limit where no channel sets one.
+        /// The default limit without a channel.
         static let idleTimeout = Duration.seconds(60)
 
-        /// Takes over what the channel of the request says.
+        /// Applies the settings of the request's channel.
         mutating func enter(idleTimeout: Duration?, announcesProxy: Bool) {
             self.idleTimeout = idleTimeout
             self.announcesProxy = announcesProxy
             hasChannelLimits = true
         }
 
-        /// What errors call the limit.
+        /// The name and value of the limit in errors.
         var idleSetting: TimeSetting {
             TimeSetting(
                 hasChannelLimits ? "timeouts.idle" : "its own limit for requests without a channel",
@@ -152,37 +154,37 @@ package final class DownstreamConnection {
         )
     }
 
-    // MARK: - What serves it
+    // MARK: - The task
 
-    /// Has a task run the connection, or no task any more.
+    /// Sets the task that runs the connection; `nil` if there is none any more.
     package func run(by service: Service?) { self.service = service }
 
-    /// The number of the listener over which it came.
+    /// The number of the listener that accepted the connection.
     package var listenerNumber: Int? { listener.number }
 
-    /// Gives the connection to another channel, or to all of them.
+    /// Assigns the connection to another channel, or to all of them.
     package func give(to channel: String?) { listener.channel = channel }
 
-    /// Whether it has no task, or is about to have none.
+    /// Whether the connection has no task, or is about to have none.
     package var isParked: Bool { state.isParked }
 
-    /// Whether it is parked, and has served a request.
+    /// Whether the connection is parked and its client has been quiet for some time.
     package var isResting: Bool { state.phase == .resting }
 
-    /// Until when it may stay open without a request.
+    /// The time until which the connection may stay open without a request.
     package var idleDeadline: UInt64 { state.idleDeadline }
 
-    /// Lets the app take any time to read the response.
+    /// Lets the client take any time to read the response.
     package func liftIdleTimeout() { request.idleTimeout = nil }
 
     // MARK: - Reading a head
 
     /// Reads the head of the next request into the reader.
     ///
-    /// - Returns: `false` when the app is done, or the connection parked.
+    /// - Returns: `false` if the client is done or the connection is parked.
     /// - Throws: `HTTP1Error` for a malformed head, `IOError.timedOut` for one that takes too long.
     package func nextHead() async throws -> Bool {
-        // The last response may still be on its way, under its own timeout.
+        // The last response may still be in transit, under its own timeout.
         request = CurrentRequest(number: request.number + 1, idleTimeout: request.idleTimeout)
         while buffer.isEmpty {
             buffer.release(to: loop.slabs)
@@ -192,7 +194,7 @@ package final class DownstreamConnection {
                 break
             } catch {
                 if error == .timedOut, state.requestWaitTimedOut(at: deadline) { reader = nil }
-                // A drain ends the wait, but not every connection that waits.
+                // A drain interrupts the wait, but does not end every waiting connection.
                 guard error == .aborted, state.shutdown == .draining, !socket.isAborted else {
                     return false
                 }
@@ -202,11 +204,11 @@ package final class DownstreamConnection {
         while true {
             if try decodeHead() { return true }
             guard !speaksHTTP2 else { return false }
-            // The empty line that some apps send after their content begins no request.
+            // The empty line that some clients send after their content does not begin a request.
             let hasBegun = reader?.decoder.hasBegun ?? !buffer.isEmpty
             do throws(IOError) {
                 if let count = try socket.readNow(into: buffer) {
-                    // A peer that goes away in the middle of a head waits for no answer.
+                    // A peer that leaves in the middle of a head does not wait for a response.
                     guard count > 0 else { return false }
                     continue
                 }
@@ -228,27 +230,26 @@ package final class DownstreamConnection {
         }
     }
 
-    /// The head that was read, until its exchange begins.
+    /// The decoded head, until its exchange begins.
     package var head: RequestHead? { reader?.head }
 
-    /// Takes the head that was read, or what stands for one that was refused.
+    /// Takes the decoded head, or a substitute for a refused one.
     func takeHead() -> RequestHead { reader?.head.take() ?? unreadHead }
 
-    /// Stands for a head that was refused, or did not arrive in time: its bytes are still here.
+    /// A substitute for a head that was refused or incomplete; its bytes are still in the buffer.
     package var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
 
-    /// The request line of a head that was refused, or did not arrive in time; `nil` where it cannot be
-    /// read.
+    /// The request line of a head that was refused or incomplete; `nil` if it cannot be read.
     var requestLine: RequestHead? {
         buffer.withSpan { bytes in reader?.decoder.requestLine(of: bytes) }
     }
 
-    /// Whether every byte of the request was read, so that another may follow.
+    /// Whether the whole request has been read, so that another may follow.
     var isRequestComplete: Bool { reader?.body?.isComplete ?? true }
 
-    /// Until when to wait for a request; `nil` where there is none to wait for, or none with a task.
+    /// Returns the deadline for the next request; `nil` if the connection is parked or ends.
     private func awaitRequest() -> UInt64? {
-        // A new connection counts as readable until it was looked at.
+        // A new connection counts as readable until it is probed.
         if state.shutdown != .cut { socket.probe() }
         switch state.awaitRequest(now: loop.now) {
         case .leave: return nil
@@ -262,7 +263,7 @@ package final class DownstreamConnection {
         }
     }
 
-    // Never inlined: what it holds takes no room in the frame that waits with a request.
+    // Never inlined, so that its locals take no room in the frame that waits with a request.
     @inline(never)
     private func decodeHead() throws(HTTP1Error) -> Bool {
         guard !buffer.isEmpty else { return false }
@@ -279,13 +280,13 @@ package final class DownstreamConnection {
         }
         guard let length else { return false }
         buffer.consume(length)
-        // Its memory is still in the processor's caches, and the next read takes it from there.
+        // Release the memory while it is in the processor's caches, so that the next read uses it.
         buffer.release(to: loop.slabs)
         return true
     }
 
-    /// Whether the first bytes are the preface of HTTP/2 (RFC 9113 §3.4), or may become it (`false`); `nil`
-    /// where they are something else.
+    /// Whether the first bytes are the preface of HTTP/2 (RFC 9113 §3.4) or only its beginning (`false`);
+    /// `nil` if they are neither.
     private var preface: Bool? {
         buffer.withSpan { bytes in
             let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -323,17 +324,17 @@ package final class DownstreamConnection {
 
     /// Begins the final response.
     ///
-    /// - Returns: whether another request may follow it, as far as the connection is concerned.
+    /// - Returns: whether the connection permits another request after it.
     func beginResponse(_ persistence: Persistence) -> Bool {
         state.beginResponse(isRequestComplete ? persistence : .close)
-        // An upload that goes on must not ask for its content any more.
+        // A remaining upload must not request its content any more.
         request.owesContinue = false
         return state.persists
     }
 
-    /// Writes bytes, and a piece of content after them.
+    /// Writes bytes, followed by a piece of content.
     ///
-    /// - Throws: `NetworkError` on the app's side.
+    /// - Throws: `NetworkError` on the downstream side.
     func send(_ output: OutputBuffer, _ content: ByteSlice? = nil) async throws(NetworkError) {
         var content = content
         do throws(IOError) {
@@ -344,9 +345,9 @@ package final class DownstreamConnection {
         }
     }
 
-    /// Goes on with bytes and content that were begun.
+    /// Continues to write bytes and content from position `sent`.
     ///
-    /// - Throws: `NetworkError` on the app's side.
+    /// - Throws: `NetworkError` on the downstream side.
     func send(
         _ output: OutputBuffer,
         _ content: ByteSlice?,
@@ -359,7 +360,7 @@ package final class DownstreamConnection {
         }
     }
 
-    /// What a failed write says about the app.
+    /// Returns the error for a failed write to the client.
     func fault(_ error: IOError) -> NetworkError {
         error == .timedOut
             ? NetworkError.timeout(.delivery, after: request.idleSetting)
@@ -370,18 +371,18 @@ package final class DownstreamConnection {
 
     /// Returns when no interim response is being written.
     func interimWritten() async {
-        // The first to go on may write the next one.
+        // The first resumed task may write the next one.
         while state.phase == .interim {
             await withCheckedContinuation { interimWaiters.append($0) }
         }
     }
 
-    /// Writes an interim response before the final one, unless that has begun.
+    /// Writes an interim response, unless the final one has begun.
     ///
-    /// The upload's `100 Continue` and the origin's own interim responses come from different tasks:
-    /// each waits for the other.
+    /// The upload's `100 Continue` and the origin's own interim responses come from different tasks, each
+    /// of which waits for the other.
     ///
-    /// - Throws: `NetworkError` on the app's side, `CancellationError`.
+    /// - Throws: `NetworkError` on the downstream side, `CancellationError`.
     func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
         await interimWritten()
         try Task.checkCancellation()
@@ -400,32 +401,31 @@ package final class DownstreamConnection {
 
     // MARK: - The end
 
-    /// Until when it may stay as it is, if it can be spared where there are too many; `nil` if it cannot.
+    /// The deadline of a connection that can be closed to make room; `nil` if it cannot.
     package var deadlineToSpare: UInt64? {
         guard let session else { return state.deadlineToSpare(now: loop.now) }
         return session.deadlineToSpare
     }
 
-    /// A new connection begins parked: its first request must be complete as soon as any other's head,
-    /// counted from now.
+    /// Parks a new connection; its first head must be complete within the usual time, counted from now.
     package func beginParked() {
         state.beginParked(timeout: bounds.headTimeout.nanoseconds, now: loop.now)
     }
 
-    /// The connection has something to do again.
+    /// Wakes the connection because it has something to do.
     ///
     /// - Returns: whether it was resting.
     package func wake() -> Bool { state.wake() }
 
-    /// Ends the connection after its exchange, or after a request that is about to come.
+    /// Ends the connection after its exchange, or after a request that is about to arrive.
     package func drain() {
         if let session { return session.drain() }
         let timeout = bounds.headTimeout.nanoseconds
         perform(state.drain(now: loop.now, firstRequestWithin: timeout))
     }
 
-    /// Ends the connection now, in the middle of what it does; an app whose response has not begun is
-    /// told why.
+    /// Ends the connection now, even during an exchange; a response that has not begun contains the
+    /// reason.
     package func cut() {
         if let session { return session.cut() }
         service?.task.cancel()
@@ -441,11 +441,11 @@ package final class DownstreamConnection {
         }
     }
 
-    /// Closes so that the app can still read what was written: a close with unread bytes would reset
-    /// the connection, and might take the response with it.
+    /// Closes the connection so that the client can still read the response.
     ///
-    /// Many apps send all of their content before they read, so that what still comes is read until
-    /// the app is silent for a second, however long it is.
+    /// A close with unread bytes would reset the connection and could discard the response. Many clients
+    /// send all of their content before they read, so this reads the remaining content, however long,
+    /// until the client is silent for a second.
     package func closeAfterLingering() async {
         await stopUpload()
         await postedResponseSent()
@@ -460,7 +460,7 @@ package final class DownstreamConnection {
                     until: loop.deadline(after: .seconds(1))
                 )
                 guard let count, count > 0 else { break }
-                // A fast app would keep the loop from its other connections.
+                // A fast client would keep the loop from its other connections.
                 await Task.yield()
             }
         }
@@ -482,7 +482,7 @@ package final class DownstreamConnection {
         }
     }
 
-    /// Ends the connection so that no app takes what it got for a complete response.
+    /// Ends the connection so that no client takes a partial response for a complete one.
     func reset() {
         socket.reset()
         close()
@@ -497,15 +497,15 @@ package final class DownstreamConnection {
     }
 }
 
-/// What serves a connection in which requests share the way.
+/// A session that serves the concurrent exchanges of a connection.
 package protocol StreamSession: AnyObject {
-    /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
+    /// The deadline of a connection that can be closed to make room; `nil` while it has an exchange.
     var deadlineToSpare: UInt64? { get }
 
-    /// Ends the connection after its exchanges, and after requests that are on their way.
+    /// Ends the connection after its exchanges, and after requests in transit.
     func drain()
 
-    /// Ends the connection now; apps whose response has not begun are told why.
+    /// Ends the connection now; a response that has not begun contains the reason.
     func cut()
 }
 
@@ -518,7 +518,7 @@ extension DownstreamConnection.Bounds {
 }
 
 extension NetworkError {
-    /// The app is gone, and has not had all of the response.
+    /// The client disconnected before it received the whole response.
     static var clientGone: NetworkError {
         NetworkError(
             .cancelled,
@@ -527,7 +527,7 @@ extension NetworkError {
         )
     }
 
-    /// The app is gone, and has not sent all of the request.
+    /// The client disconnected before it sent the whole request.
     static var uploadCut: NetworkError {
         NetworkError(
             .cancelled,

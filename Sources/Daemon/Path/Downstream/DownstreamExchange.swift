@@ -10,14 +10,14 @@ import NetworkCore
 protocol DownstreamExchange: AnyObject, SendableMetatype {
     typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
-    /// The present request.
+    /// The current request.
     var request: CurrentRequest { get set }
     var peer: SocketPeer { get }
     /// The listener of the connection.
     var listener: DownstreamConnection.Source { get }
-    /// The address of netproxy to which the client has connected.
+    /// The local address of the connection.
     var localAddress: SocketAddress? { get }
-    /// Whether the connection ends after its exchange.
+    /// The progress of the connection's shutdown.
     var shutdown: DownstreamState.Shutdown { get }
     /// Forwards interim responses to the client.
     var interim: InterimWriter? { get }
@@ -29,16 +29,16 @@ protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// Takes the head of the request, or `unreadHead` if it was refused.
     func takeHead() -> RequestHead
 
-    /// A substitute for a head that was refused, or did not arrive in time.
+    /// A substitute for a head that was refused or incomplete.
     var unreadHead: RequestHead { get }
 
     /// The request line of a refused head; `nil` if it cannot be read.
     var requestLine: RequestHead? { get }
 
-    /// The content of the present request.
+    /// Returns the content of the current request.
     func requestBody(_ framing: BodyFraming) -> HTTPBody
 
-    /// Waits a moment for the rest of the content.
+    /// Waits briefly for the rest of the content.
     func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody
 
     /// Whether an interim response is being written.
@@ -50,14 +50,14 @@ protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// Sends an interim response, unless the final one has begun.
     func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders) async throws
 
-    /// Writes the part of a response that goes out at once; `finishResponse` writes the rest.
+    /// Writes the part of a response that can be written at once; `finishResponse` writes the rest.
     func beginResponse(
         _ response: borrowing Response,
         to head: borrowing RequestHead,
         _ persistence: Persistence
     ) -> WrittenResponse
 
-    /// Writes the rest of the response that was begun.
+    /// Writes the rest of a begun response.
     func finishResponse() async -> WrittenResponse
 
     /// Whether another request may follow the response.
@@ -66,18 +66,18 @@ protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// Ends the connection or stream so that the client can still read the response.
     func closeAfterLingering() async
 
-    /// Ends it so that no client takes the partial response for a complete one.
+    /// Ends the exchange so that no client takes the partial response for a complete one.
     func reset()
 }
 
 /// The progress of a response to the client.
 struct WrittenResponse {
     var state: ResponseWriter.State
-    /// The number of content bytes that were sent to the client.
+    /// The number of content bytes sent to the client.
     var bytesOut = 0
     /// Whether the client may have received a part of the head.
     var isHeadOut = false
-    /// The rare parts, in an object of their own: most responses are moved without them.
+    /// The rare parts, in an object of their own, so that most responses are moved without them.
     private var rest: Rest?
 
     private final class Rest {
@@ -90,9 +90,9 @@ struct WrittenResponse {
         }
     }
 
-    /// The fields that followed the content.
+    /// The trailer fields after the content.
     var trailers: HTTPHeaders? { rest?.trailers }
-    /// The reason for which it broke off.
+    /// The error that ended the response early.
     var fault: (any Error)? { rest?.fault }
 
     init(_ state: ResponseWriter.State, bytesOut: Int = 0, isHeadOut: Bool = false) {
@@ -112,13 +112,13 @@ struct WrittenResponse {
         rest = Rest(nil, fault)
     }
 
-    /// Notes that it broke off.
+    /// Records that the response ended early.
     mutating func fail(_ fault: any Error) {
         state = .broken
         rest = Rest(nil, fault)
     }
 
-    /// Notes that it is complete.
+    /// Records that the response is complete.
     mutating func finish(_ trailers: HTTPHeaders?) {
         state = .done
         if let trailers { rest = Rest(trailers, nil) }

@@ -1,43 +1,44 @@
 import NetproxyHTTP1
 
-/// The rules of a connection from an app: which event is allowed when, and what follows from it.
+/// The state machine of a connection from a client: the allowed events and their effects.
 ///
 /// A value without I/O: `DownstreamConnection` reports events and performs the actions.
 ///
 /// | phase      | task | `drain()`  | `cut()`    | interim response | left by                        |
 /// |------------|------|------------|------------|------------------|--------------------------------|
 /// | parked     | no   | cancelRead | abort      | no               | bytes, a deadline, drain, cut  |
-/// | resting    | no   | cancelRead | abort      | no               | the same                       |
+/// | resting    | no   | cancelRead | abort      | no               | the same as parked             |
 /// | waiting    | yes  | cancelRead | abort      | no               | a request's first bytes        |
 /// | receiving  | yes  | none       | cancelRead | may begin        | the response                   |
 /// | interim    | yes  | none       | abort      | is being written | the end of that response       |
 /// | responding | yes  | none       | abort      | no               | the next request, or the close |
 /// | closed     | –    | none       | none       | no               | never                          |
 ///
-/// `shutdown` goes only from `none` to `draining` to `cut`; it may change in every phase.
+/// `shutdown` changes only from `none` to `draining` to `cut`, in any phase.
 ///
-/// A drain does not end every connection that waits. Its app has seen the connection accepted, and
-/// many apps do not repeat a request that gets no answer: one that has not sent its first request yet
-/// keeps some time for it, and one that has is looked at once more before it ends.
+/// A drain does not end every waiting connection. The client has seen its connection accepted, and many
+/// clients do not repeat a request without a response. A connection without a request so far keeps some
+/// time for its first, and any other is read once more before it ends.
 package struct DownstreamState {
-    /// How long an app may keep a connection open without a request, like nginx's 75 s.
+    /// The time for which a connection may stay open without a request, like nginx's 75 s.
     static let keepAlive: UInt64 = 75_000_000_000
-    /// What apps are told of that, in seconds: less, so that a request which they send at the last moment
-    /// does not meet our close.
+    /// The announced keep-alive time in seconds; shorter, so that a request sent at the last moment
+    /// arrives before our close.
     static let announcedKeepAlive = 70
 
-    /// How long after a request a connection is likely to have another, and is not ended to make room.
+    /// The time after a request in which another is likely; until then the connection is not closed to
+    /// make room.
     static let busyTime: UInt64 = 5_000_000_000
 
-    /// What the connection is doing.
+    /// A phase of the connection.
     package enum Phase: CaseIterable {
-        /// It waits for a request, with its task.
+        /// The task waits for a request.
         case waiting
-        /// It is left to the loop, because its task had nothing to do.
+        /// The loop watches the connection; its task has ended because it had nothing to do.
         case parked
-        /// Parked, and its app has sent no request for some time.
+        /// Parked, and the client has sent no request for some time.
         case resting
-        /// A request is being read, or its response awaited.
+        /// A request is being read, or its response is pending.
         case receiving
         /// A 1xx response is being written.
         case interim
@@ -47,54 +48,55 @@ package struct DownstreamState {
         case closed
     }
 
-    /// Whether the connection goes on after its exchange.
+    /// A stage of the connection's shutdown.
     package enum Shutdown: CaseIterable {
         case none
-        /// It ends as soon as there is no exchange.
+        /// The connection ends as soon as it has no exchange.
         case draining
-        /// It has to end, whatever it is doing.
+        /// The connection must end, even during an exchange.
         case cut
     }
 
-    /// What to do with the socket when the connection is to end.
+    /// The action on the socket when the connection should end.
     enum EndAction: Equatable {
         case none
-        /// Wake the task that reads, so that it finds out what is wanted now.
+        /// Wake the reading task, so that it checks the state again.
         case cancelRead
         case abort
     }
 
-    /// What to do before the next request.
+    /// The action before the next request.
     enum WaitAction: Equatable {
         /// End the connection, or leave it to the loop if it is parked now.
         case leave
-        /// Wait for its first byte.
+        /// Wait for the first byte of a request.
         case wait(until: UInt64)
-        /// Park the connection if nothing more arrives at once, else wait.
+        /// Park the connection if nothing more has arrived, else wait.
         case parkIfQuiet(elseWaitUntil: UInt64)
-        /// Read what is here already, and end the connection if that is nothing.
+        /// Read the bytes that have arrived, or end the connection if there are none.
         case takeArrived
     }
 
     package private(set) var phase = Phase.waiting
     private(set) var shutdown = Shutdown.none
-    /// Whether another request may follow the response that has begun.
+    /// Whether another request may follow the begun response.
     private(set) var persists = false
     /// The number of requests so far.
     private var served = 0
-    /// Whether there was no request yet.
+    /// Whether the connection has had no request yet.
     var isUnused: Bool { served == 0 }
-    /// When the connection was accepted, if it began parked.
+    /// The time at which the connection was accepted, if it began parked.
     private var opened: UInt64?
-    /// Until when the connection may stay open without a request.
+    /// The time until which the connection may stay open without a request.
     package private(set) var idleDeadline = UInt64.max
-    /// Until when a connection that is drained may send its first request.
+    /// The time until which a draining connection may send its first request.
     private var graceEnd: UInt64 = 0
-    /// Until when the head that has begun must be complete: counted from its first byte.
+    /// The deadline for the incomplete head, counted from its first byte.
     private var headDeadline: UInt64?
-    /// How long the task waits for a request before it parks the connection; `nil` if it never does.
+    /// The time for which the task waits for a request before it parks the connection; `nil` if it never
+    /// does.
     private let parkDelay: UInt64?
-    /// How long the app may keep the connection open without a request.
+    /// The time for which the connection may stay open without a request.
     private let keepAlive: UInt64
 
     init(parkDelay: UInt64? = nil, keepAlive: UInt64 = DownstreamState.keepAlive) {
@@ -107,18 +109,18 @@ package struct DownstreamState {
 
     // MARK: - Between requests
 
-    /// A new connection is left to the loop: its app may take its time, but not as much as one that
-    /// has sent a request before.
+    /// Parks a new connection, with a shorter deadline than after a request.
     mutating func beginParked(timeout: UInt64, now: UInt64) {
         idleDeadline = now &+ timeout
         opened = now
         phase = .parked
     }
 
-    /// Until when the connection may stay as it is, if it can be spared where there are too many: the
-    /// one whose time ends first has to go.
+    /// Returns the deadline of a connection that can be closed to make room.
     ///
-    /// - Returns: `nil` while it has a request, or has had one a moment ago.
+    /// The connection with the earliest deadline is closed first.
+    ///
+    /// - Returns: the deadline; `nil` while the connection has a request, or shortly after one.
     func deadlineToSpare(now: UInt64) -> UInt64? {
         guard shutdown == .none else { return nil }
         switch phase {
@@ -130,7 +132,7 @@ package struct DownstreamState {
         }
     }
 
-    /// The connection has something to do again.
+    /// Wakes the connection because it has something to do.
     ///
     /// - Returns: whether it was resting.
     mutating func wake() -> Bool {
@@ -138,10 +140,10 @@ package struct DownstreamState {
         return phase == .resting
     }
 
-    /// The task has nothing to read.
+    /// Decides how to wait for the next request.
     ///
-    /// Many apps send one request and keep the connection: after the first, a quiet connection is
-    /// parked at once, so that the next one uses the memory of its task.
+    /// Many clients send one request and keep the connection. After the first request, a quiet connection
+    /// is therefore parked at once, so that the next one reuses the memory of its task.
     mutating func awaitRequest(now: UInt64) -> WaitAction {
         let wasParked = isParked
         phase = .waiting
@@ -150,7 +152,7 @@ package struct DownstreamState {
         case .draining: return served == 0 && now < graceEnd ? .wait(until: graceEnd) : .takeArrived
         case .cut: return .leave
         }
-        // A connection that was parked has waited already.
+        // A parked connection has waited already.
         if !wasParked { idleDeadline = now &+ keepAlive }
         guard let parkDelay else { return .wait(until: idleDeadline) }
         let deadline = min(idleDeadline, now &+ parkDelay)
@@ -158,10 +160,10 @@ package struct DownstreamState {
         return .parkIfQuiet(elseWaitUntil: deadline)
     }
 
-    /// Nothing arrived at once.
+    /// Parks a connection on which nothing has arrived.
     mutating func park() { phase = .parked }
 
-    /// No request arrived by the deadline of `awaitRequest`: rests, unless it was the last deadline.
+    /// Ends a wait in which no request arrived: the connection rests unless its last deadline has passed.
     ///
     /// - Returns: whether the connection is parked now.
     mutating func requestWaitTimedOut(at deadline: UInt64) -> Bool {
@@ -172,15 +174,16 @@ package struct DownstreamState {
 
     // MARK: - A request
 
-    /// Bytes are here, or may be read.
+    /// Begins to read a request, whose bytes have arrived or may follow.
     mutating func beginReceiving() {
         phase = .receiving
         headDeadline = nil
     }
 
-    /// No byte of a head is here: an empty line after a request's content begins none.
+    /// Waits for the first byte of a head; an empty line after the content of a request does not begin
+    /// one.
     ///
-    /// - Returns: how long to wait; `nil` where no request is wanted.
+    /// - Returns: the deadline; `nil` if no request is accepted.
     mutating func awaitHead(now: UInt64) -> UInt64? {
         switch shutdown {
         case .none:
@@ -193,25 +196,25 @@ package struct DownstreamState {
         }
     }
 
-    /// A head is incomplete.
+    /// Waits for the rest of an incomplete head.
     ///
-    /// - Returns: until when the rest must arrive.
+    /// - Returns: the deadline for the rest.
     mutating func awaitHeadEnd(timeout: UInt64, now: UInt64) -> UInt64 {
         let deadline = headDeadline ?? now &+ timeout
         headDeadline = deadline
         return deadline
     }
 
-    /// More of a head is here.
+    /// Continues to read a head.
     mutating func resumeReceiving() { phase = .receiving }
 
-    /// A head is complete.
+    /// Records a complete head.
     mutating func requestArrived() {
         served += 1
         headDeadline = nil
     }
 
-    // MARK: - Its responses
+    // MARK: - Responses
 
     /// Begins a 1xx response.
     ///
@@ -228,24 +231,23 @@ package struct DownstreamState {
 
     /// Begins the final response.
     ///
-    /// - Parameter persistence: what the messages want.
+    /// - Parameter persistence: the persistence that the messages permit.
     mutating func beginResponse(_ persistence: Persistence) {
         phase = .responding
         persists = persistence == .keepAlive && shutdown == .none
     }
 
-    // MARK: - Its end
+    // MARK: - The end
 
-    /// How long a connection that is drained may take to send its first request: at least the first
-    /// after the drain began, at most the second after it was accepted.
+    /// The bounds of the time for the first request of a draining connection: at least the first value
+    /// after the drain began, at most the second after the connection was accepted.
     static let grace: ClosedRange<UInt64> = 1_000_000_000...5_000_000_000
 
-    /// Ends the connection after its exchange; if it waits for a request, after one that is here
-    /// already, or after its first.
+    /// Ends the connection after its exchange, or after a pending or first request.
     ///
-    /// The first request has the time of `timeout`, in nanoseconds, since the connection was accepted,
-    /// within the bounds of ``grace``: an app that has just connected is about to ask, one that connected
-    /// long ago probably is not.
+    /// The first request may take `timeout` nanoseconds since the connection was accepted, within
+    /// ``grace``: a client that has just connected is about to send a request, but one that connected long
+    /// ago probably is not.
     mutating func drain(now: UInt64, firstRequestWithin timeout: UInt64) -> EndAction {
         guard shutdown == .none else { return .none }
         shutdown = .draining
@@ -255,8 +257,7 @@ package struct DownstreamState {
         return .cancelRead
     }
 
-    /// Ends the connection in the middle of what it does; an app whose response has not begun gets one
-    /// that says why.
+    /// Ends the connection even during an exchange; a response that has not begun contains the reason.
     mutating func cut() -> EndAction {
         shutdown = .cut
         return switch phase {
@@ -268,18 +269,18 @@ package struct DownstreamState {
 
     mutating func close() { phase = .closed }
 
-    /// How long what an app still sends is read before the close, like nginx's `lingering_time`; a
-    /// shutdown does not wait for it.
+    /// The time for which remaining bytes from the client are read before the close, like nginx's
+    /// `lingering_time`; shorter during a shutdown.
     var lingerTime: UInt64 { shutdown == .none ? 30_000_000_000 : 1_000_000_000 }
 }
 
-/// Whether a message wants another one to follow it on the connection.
+/// Whether a message permits another one on the connection.
 package enum Persistence {
     case keepAlive
     case close
 }
 
 extension RequestHead {
-    /// What the app wants.
+    /// The persistence that the client requests.
     package var persistence: Persistence { keepAlive ? .keepAlive : .close }
 }

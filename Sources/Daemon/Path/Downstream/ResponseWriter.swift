@@ -4,21 +4,21 @@ package import NetproxyHTTP1
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Writes one response to an app: its head with the content that is already here, then the rest.
+/// Writes one response to a client: its head with the available content, then the rest.
 ///
-/// | state  | what is out               | next                                            |
+/// | state  | written                   | next                                            |
 /// |--------|---------------------------|-------------------------------------------------|
 /// | idle   | nothing                   | `start()`: done for most responses, head or body |
 /// | head   | a part of the first piece | `finish()`: body, done                          |
 /// | body   | the first piece           | `finish()`: done                                |
 /// | done   | everything                | –                                               |
-/// | broken | less than was announced   | –; the connection must be reset                 |
+/// | broken | less than announced       | –; the connection must be reset                 |
 ///
 /// `start()` and `finish()` throw when the state becomes `broken`.
 package struct ResponseWriter: ~Copyable {
     enum State: Equatable {
         case idle
-        /// The app must read before the rest of the head can be sent.
+        /// The client must read before the rest of the head can be sent.
         case head(sent: Int)
         case body
         case done
@@ -28,28 +28,29 @@ package struct ResponseWriter: ~Copyable {
     private(set) var state = State.idle
     /// Whether another request may follow on the connection.
     package let persists: Bool
-    /// Content bytes that went to the app.
+    /// The number of content bytes sent to the client.
     private(set) var bytesOut = 0
-    /// Whether the app may have any of the head.
+    /// Whether the client may have received a part of the head.
     private(set) var isHeadOut = false
     private let connection: DownstreamConnection
     private let output: OutputBuffer
     private var content: ByteSlice?
-    /// The bytes of `content`.
+    /// The number of bytes in `content`.
     private let contentCount: Int
-    /// Whether `content` is all of it.
+    /// Whether `content` is the whole content.
     private let isWhole: Bool
-    /// The content after that, and how it is framed.
+    /// The content after `content`, and its framing.
     private let source: (any BodySource)?
     private let framing: BodyFraming
 
     /// Encodes the head.
     ///
     /// - Parameters:
-    ///   - response: what to write.
-    ///   - head: the request that it answers.
-    ///   - persistence: what the message wants; the connection may have to close all the same.
-    ///   - connection: to the app.
+    ///   - response: the response to write.
+    ///   - head: the head of the request.
+    ///   - persistence: the persistence that the message permits; the connection may have to close
+    ///     anyway.
+    ///   - connection: the connection to the client.
     package init(
         _ response: borrowing Response,
         to head: borrowing RequestHead,
@@ -76,13 +77,13 @@ package struct ResponseWriter: ~Copyable {
             source = stream
             isWhole = isBare
         }
-        // Our own response to HEAD, or a stub's: its content would be read as the next response.
+        // Drop the content of our own or a stub's response to HEAD: it would be read as the next response.
         if isBare {
             source?.cancel()
             (content, source) = (nil, nil)
         }
         var announced = response.announcedLength
-        // RFC 9112 §6.1, RFC 9110 §8.6: 204 has neither a framing nor a length, even an announced one.
+        // RFC 9112 §6.1, RFC 9110 §8.6: a 204 has neither framing nor a length, even an announced one.
         if status == 204 || status.kind == .informational {
             (framing, announced) = (.none, nil)
         } else if announced != nil {
@@ -99,7 +100,7 @@ package struct ResponseWriter: ~Copyable {
             connection: persists ? .kept(seconds: DownstreamState.announcedKeepAlive) : .close,
             into: output
         )
-        // What arrived with the head goes out with it: one system call, one packet.
+        // Send the content that arrived with the head together with it, in one system call and one packet.
         if !isWhole, framing != .chunked { content = source?.buffered() }
         self.connection = connection
         self.output = output
@@ -111,15 +112,15 @@ package struct ResponseWriter: ~Copyable {
         self.framing = framing
     }
 
-    /// Writes all of a response.
+    /// Writes the whole response.
     ///
-    /// - Throws: `NetworkError` on the app's side, and what the content's source throws.
+    /// - Throws: `NetworkError` on the downstream side, and the errors of the content's source.
     package mutating func write() async throws {
         try start()
         try await finish()
     }
 
-    /// Writes what the kernel takes at once, which is all of most responses.
+    /// Writes as much as the kernel accepts at once, which is all of most responses.
     mutating func start() throws(NetworkError) {
         let (socket, loop) = (connection.socket, connection.loop)
         var isPosted = false
@@ -142,7 +143,7 @@ package struct ResponseWriter: ~Copyable {
             state = .broken
             throw connection.fault(error)
         }
-        // A posted response may be lost at once; its output is back in the pool.
+        // A posted response may fail at once; its output is back in the pool.
         if isPosted, let error = socket.lostPost {
             state = .broken
             throw connection.fault(error)
@@ -179,7 +180,7 @@ package struct ResponseWriter: ~Copyable {
                 try await connection.send(output, content)
                 bytesOut += piece.count
             }
-            // RFC 9110 §6.5.1: only to an app that said that it reads them.
+            // RFC 9110 §6.5.1: send trailers only to a client that reads them.
             let trailers = connection.request.takesTrailers ? source.trailers() : nil
             try body.end(trailers: trailers, into: output)
         } catch is BodyWriter.LengthMismatch {
@@ -193,7 +194,7 @@ package struct ResponseWriter: ~Copyable {
     }
 }
 
-/// A response that waits for the app to read, or for its own content.
+/// A response that waits for the client to read, or for its own content.
 final class PendingResponse {
     private var writer: ResponseWriter?
 
@@ -201,6 +202,6 @@ final class PendingResponse {
         self.writer = consume writer
     }
 
-    /// Gives the writer away, to write the rest.
+    /// Returns the writer, to write the rest.
     func take() -> ResponseWriter? { writer.take() }
 }

@@ -2,7 +2,7 @@ import NetproxyBytes
 import NetproxyRequestLog
 import NetproxySystem
 
-/// Whether and how one readable line per exchange is written to standard output.
+/// The style of the readable lines on standard output, one for each exchange.
 package enum ConsoleStyle: Sendable {
     case off, plain, coloured
 }
@@ -24,7 +24,7 @@ package final class ConsoleLines {
         }
     }
 
-    /// Prints an exchange at once; a terminal that is gone is ignored.
+    /// Prints an exchange at once; ignores a closed terminal.
     func show(_ record: ExchangeRecord, channel: String?) {
         let (buffer, destination) = (buffer, destination)
         HumanLine(record, channel: channel).encode(

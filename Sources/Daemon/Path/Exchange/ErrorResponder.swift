@@ -3,9 +3,9 @@ package import NetproxyHTTPMessage
 import NetproxyRequestLog
 @_spi(Proxying) package import NetworkCore
 
-/// Turns an error into the response that an app gets, with the error's own status or that of its kind.
+/// Turns an error into the response for the client.
 package enum ErrorResponder {
-    /// The error's own status, or that of its kind.
+    /// Returns the error's own status, or else the status of its kind.
     static func status(of error: NetworkError) -> HTTPStatus {
         if let status = error.ownStatus { return status }
         return switch error.kind {
@@ -29,13 +29,13 @@ package enum ErrorResponder {
         }
     }
 
-    /// The response: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
+    /// Returns the response to an error: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
     ///
     /// - Parameters:
-    ///   - error: what failed.
-    ///   - channel: the channel's name, if the request has one.
-    ///   - signIn: how to sign in to the channel.
-    ///   - requestID: of the exchange.
+    ///   - error: the error.
+    ///   - channel: the name of the channel, if the request has one.
+    ///   - signIn: the advice to sign in to the channel.
+    ///   - requestID: the id of the exchange.
     /// - Returns: the response.
     package static func response(
         to error: NetworkError,
@@ -54,24 +54,25 @@ package enum ErrorResponder {
             validated: "netproxy; error=\(error.kind.rawValue)"
         )
         response.headers.append(.cacheControl, validated: "no-store")
-        // Trying again does not help where a user must sign in.
+        // A retry does not help if a user must sign in.
         let wait = status == 503 && error.kind != .reauthorizationRequired ? 1 : nil
         if let seconds = error.retryAfter ?? wait {
             response.headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
         if status == 401 {
-            // To clients that take netproxy for the API: what they send in answer may hold the key.
+            // For clients that address netproxy as the API: their response to the challenge may contain
+            // the key.
             response.headers.append(.wwwAuthenticate, validated: "Basic realm=\"netproxy\"")
         }
         if status == 407 {
-            // What `access.key` accepts: some clients send a key only when they are asked for this scheme.
+            // The schemes of `access.key`; some clients send a key only after this challenge.
             response.headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
             response.headers.append(.proxyAuthenticate, validated: "Basic realm=\"netproxy\"")
         }
         return response
     }
 
-    /// The error's own detail, and how to sign in where that is needed.
+    /// Returns the error's own detail, followed by the advice to sign in if that is required.
     private static func detail(of error: NetworkError, signIn: String?) -> String {
         guard error.kind == .reauthorizationRequired, let signIn else { return error.detail }
         return "\(error.detail): \(signIn)"
@@ -113,7 +114,7 @@ package enum ErrorResponder {
 }
 
 extension NetworkError {
-    /// The fault of an exchange: a task is cancelled when its client disconnects.
+    /// Creates the error of an exchange; a canceled task means that the client disconnected.
     init(ofExchange error: any Error) {
         self =
             error is CancellationError
@@ -121,10 +122,10 @@ extension NetworkError {
             : NetworkError.of(error)
     }
 
-    /// The drain period ended before an exchange had a response.
+    /// The error of a drain period that ended before the response began.
     static var drainEnded: NetworkError { drainEnded("the upstream answered") }
 
-    /// The drain period ended in the middle of a response.
+    /// The error of a drain period that ended during the response.
     static var drainEndedInResponse: NetworkError { drainEnded("the response was complete") }
 
     private static func drainEnded(_ before: String) -> NetworkError {
@@ -137,7 +138,7 @@ extension NetworkError {
     }
 }
 
-/// A problem document (RFC 9457), the body of the errors that netproxy answers with.
+/// A problem document (RFC 9457), the body of netproxy's own error responses.
 package struct ProblemDocument {
     let status: HTTPStatus
     let detail: String
@@ -151,7 +152,7 @@ package struct ProblemDocument {
         self.detail = detail
     }
 
-    /// The response with the document.
+    /// The response that contains the document.
     package var response: Response {
         let output = OutputBuffer(capacity: 512)
         output.append("{")

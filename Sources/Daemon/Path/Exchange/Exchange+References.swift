@@ -5,22 +5,22 @@ import NetproxyRequestLog
 import NetworkCore
 import OAuth
 
-/// The fields of a response that refer to the upstream, in the app's names.
+/// Translation of the response fields that refer to the upstream.
 extension Exchange {
-    /// Edits what a response refers to, and notes what leads past netproxy.
+    /// Edits the references in a response, and records those that lead past netproxy.
     @inline(never)
     mutating func editReferences(of response: inout Response) {
         guard let rules = channel?.rules, let view else { return }
         leads = rules.references(view, record.context.sentCredential)
             .edit(&response.headers)
-        // The app must not sign in past netproxy.
+        // The client must not sign in past netproxy.
         if !rules.clients.isEmpty, response.status == 401 || response.status == 403 {
             if response.status == 403 { rules.wantedScope?.learn(from: response.headers) }
             ResourceMetadataRemoval.edit(&response.headers)
         }
     }
 
-    /// Has interim responses edited like the final one.
+    /// Applies the same edits to interim responses.
     mutating func editInterim() {
         guard let rules = channel?.rules, let view, let write = record.context.onInformational
         else { return }

@@ -7,37 +7,37 @@ import NetproxyRequestLog
 import NetworkCore
 import OAuth
 
-/// One request and what is known of its response, until the record is written.
+/// One request and the known facts about its response, until the record is written.
 package struct Exchange: ~Copyable {
-    /// The head of the app's request; its field section is gone once the request is made.
+    /// The head of the client's request; its field section moves to the upstream request.
     var head: RequestHead
     private(set) var channel: Channel?
     private(set) var rule: RoutingRule?
     /// The listener's own channel, if it has one.
     let dedicated: String?
-    /// What the app takes netproxy for.
+    /// The role in which the client addresses netproxy.
     let role: PerceivedRole
-    /// Whether it is a call of gRPC, whose errors are told in its own way.
+    /// Whether the request is a gRPC call, whose errors have a form of their own.
     var isRPC = false
-    /// The origin of the listed web page that sent the request: it may read the answer.
+    /// The origin of the listed web page that sent the request and may read the response.
     var page: String?
-    /// What the log will say; `end` completes it.
+    /// The record for the log; `end` completes it.
     var record: ExchangeRecord
-    /// The known fields of the app's request.
+    /// The known fields of the client's request.
     let fields: KnownFieldSet
-    /// The known fields of the upstream request, before the channel's rules; empty if none was made.
+    /// The known fields of the upstream request before the channel's rules; empty if there is none.
     private(set) var forwarded = KnownFieldSet.none
-    /// Which of the fields that only the channel's rules name the request had.
+    /// The request's fields that only the channel's rules name, one bit each.
     private(set) var rareFields: UInt64 = 0
-    /// Which fields of the response led past netproxy.
+    /// The response fields that lead past netproxy.
     var leads = LeadsAway()
-    /// What the challenges of the response say.
+    /// The summary of the challenges in the response.
     private var challenge: String?
     private let started: UInt64
 
-    /// Begins with a head.
+    /// Begins the exchange of a head.
     ///
-    /// No property is changed here once it has its value: that would copy all of the exchange.
+    /// No property changes here once it has its value: a change would copy the whole exchange.
     init(
         of head: consuming RequestHead,
         from peer: SocketPeer,
@@ -59,13 +59,13 @@ package struct Exchange: ~Copyable {
         self.head = head
     }
 
-    /// Notes that the head only stands for one that could not be read.
+    /// Records that the head is a substitute for an unreadable one.
     mutating func noteUnreadable() {
         record.method = ""
         record.target = ""
     }
 
-    /// Notes the facts that only some requests have.
+    /// Records the facts that only some requests have.
     mutating func noteRequest() {
         switch head.target {
         case .authority(let authority): record.host = authority.description
@@ -80,7 +80,7 @@ package struct Exchange: ~Copyable {
         }
     }
 
-    /// The app's own id for the request, if it is fit for the log: an identifier, not just any text.
+    /// Returns the client's own id for the request if it is an identifier, and not arbitrary text.
     private static func identifier(_ id: String) -> String? {
         guard (1...128).contains(id.utf8.count),
             id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") })
@@ -88,8 +88,10 @@ package struct Exchange: ~Copyable {
         return id
     }
 
-    /// Assigns the exchange to a channel, and notes the page that may read its response, and the fields
-    /// that the channel wants logged, before the section is edited.
+    /// Assigns the exchange to a channel.
+    ///
+    /// Records the page that may read the response and the logged fields, before the field section is
+    /// edited.
     mutating func enter(_ channel: Channel, by rule: RoutingRule) {
         self.channel = channel
         self.rule = rule
@@ -101,7 +103,7 @@ package struct Exchange: ~Copyable {
         if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }
     }
 
-    /// Notes the authority that a request named, where it is not sent on.
+    /// Records the authority of a request that is not sent on.
     mutating func noteIntendedHost() {
         guard record.host == nil, case .absolute(let scheme, let authority, _) = head.target else {
             return
@@ -110,7 +112,7 @@ package struct Exchange: ~Copyable {
         record.host = authority.description
     }
 
-    /// Notes the fields of the response that the channel wants logged.
+    /// Records the logged fields of the response, and its status and challenges.
     mutating func noteResponse(_ response: borrowing Response) {
         let status = response.status
         if isRPC || record.context.version == .http2 { noteRPC(response.headers) }
@@ -128,8 +130,9 @@ package struct Exchange: ~Copyable {
         }
     }
 
-    /// Notes the status of a call, which is in the head or in the trailers of its answer.
-    // Never inlined: few exchanges are calls.
+    /// Records the status of a gRPC call from the head or the trailers of its response.
+    ///
+    /// Never inlined: few exchanges are calls.
     @inline(never)
     mutating func noteRPC(_ fields: HTTPHeaders) {
         if let status = RPCStatus(in: fields) { record.rpcStatus = status }
@@ -142,12 +145,12 @@ package struct Exchange: ~Copyable {
         challenge = Redaction.hiding(secrets, in: text)
     }
 
-    /// What an API may repeat of what it was sent, for example in the reason of a 401.
+    /// The secrets that an API may repeat, for example in the reason of a 401.
     private var secrets: [Secret] {
         (record.context.sentCredential?.secrets ?? []) + (channel?.rules.secrets ?? [])
     }
 
-    /// Begins a trace if the app's request belongs to none and the channel wants one.
+    /// Begins a trace if the channel requests one and the client's request has none.
     mutating func beginTrace(in request: inout Request, as rule: ChannelConfiguration.Trace) {
         guard rule != .pass, record.traceID == nil else { return }
         record.traceID = TraceContext.begin(
@@ -156,14 +159,14 @@ package struct Exchange: ~Copyable {
         )
     }
 
-    /// Notes where the request goes, and what it was made of.
+    /// Records the destination of the upstream request.
     mutating func noteDestination(of request: borrowing Request, showing target: String) {
         forwarded = request.headers.knownFields
         record.asked = record.target
         noteDestination(request.origin, target)
     }
 
-    /// Notes who sent the request.
+    /// Records the sender of the request.
     mutating func identify(_ process: PeerProcess?, key: String? = nil) {
         record.identity = ClientIdentity(
             userID: process?.userID,
@@ -172,7 +175,7 @@ package struct Exchange: ~Copyable {
         )
     }
 
-    /// Shows a target without what the app has put in the place of the credential.
+    /// Replaces the client's own credential in the recorded target by the marker.
     mutating func hide(_ ownCredential: String) {
         record.target = record.target.replacing(ownCredential, with: PathTemplate.marker)
     }
@@ -184,19 +187,19 @@ package struct Exchange: ~Copyable {
         record.protocolVersion = "HTTP/1.1"
     }
 
-    /// What the app got; `nil` if no head reached it.
+    /// The status sent to the client; `nil` if it received no head.
     var status: HTTPStatus? {
         get { record.status }
         set { record.status = newValue }
     }
 
-    /// Content bytes to the app.
+    /// The number of content bytes sent to the client.
     var bytesOut: Int {
         get { record.bytesOut }
         set { record.bytesOut = newValue }
     }
 
-    /// What `netproxy why` needs beside the line of the log.
+    /// The facts for `netproxy why` that the log line lacks.
     var note: RecentExchanges.Note {
         RecentExchanges.Note(
             channel: channel?.rules,
@@ -209,7 +212,7 @@ package struct Exchange: ~Copyable {
         )
     }
 
-    /// How the app names what the upstream names otherwise; `nil` without a channel or an upstream.
+    /// The client's names for the upstream's; `nil` without a channel or an upstream.
     var view: DownstreamView? {
         channel.flatMap { channel in
             DownstreamView(
@@ -222,7 +225,7 @@ package struct Exchange: ~Copyable {
         }
     }
 
-    /// What to do where a person must sign in: to the identity that was asked for last, if it has several.
+    /// The advice to sign in: to the last used identity, if the channel has several.
     var signInAdvice: String? {
         guard let rules = channel?.rules else { return nil }
         let credentials = rules.configuration.credentials
@@ -232,14 +235,14 @@ package struct Exchange: ~Copyable {
         }
     }
 
-    /// Whether netproxy ended it with an error.
+    /// Whether netproxy ended the exchange with an error.
     var hasFailed: Bool { record.error != nil }
 
-    /// Records why it failed, and which side gave up.
+    /// Records the error of a failed exchange, and the side that ended it.
     ///
     /// - Parameters:
-    ///   - cause: the fault.
-    ///   - shutdown: whether the connection had to end.
+    ///   - cause: the error.
+    ///   - shutdown: the progress of the connection's shutdown.
     mutating func fail(_ cause: NetworkError, _ shutdown: DownstreamState.Shutdown) {
         if cause.kind == .cancelled {
             guard shutdown != .cut else {
@@ -255,7 +258,7 @@ package struct Exchange: ~Copyable {
         guard status != nil else { return }
         record.abortedBy =
             switch (cause.kind, cause.side) {
-            // Whichever side was slow, it is netproxy that gave up.
+            // In each case netproxy ended the exchange, regardless of the slow side.
             case (.connectionReadTimeout, _), (.connectionWriteTimeout, _),
                 (.httpResponseTimeout, _), (_, .proxy):
                 .proxy
@@ -264,10 +267,10 @@ package struct Exchange: ~Copyable {
             }
     }
 
-    /// Whether one side ended it early.
+    /// Whether one side ended the exchange early.
     var isAborted: Bool { record.abortedBy != nil }
 
-    /// Records why a tunnel ended, whose status the app got long ago.
+    /// Records the error of a tunnel, whose status the client received at its start.
     mutating func failTunnel(_ cause: NetworkError, _ shutdown: DownstreamState.Shutdown) {
         switch cause.side {
         case _ where shutdown == .cut: record.abortedBy = .proxy
@@ -291,9 +294,9 @@ package struct Exchange: ~Copyable {
     }
 }
 
-/// Makes the ids of exchanges: 15 characters, which a `String` holds without an allocation.
+/// Generates the ids of exchanges: 15 characters, which a `String` stores without an allocation.
 ///
-/// 40 random bits for the loop of a process, and a counter of 35 bits, both in base 32.
+/// An id consists of 40 random bits for the loop of a process and a counter of 35 bits, both in base 32.
 ///
 /// Not `Sendable`.
 final class RequestIDs {
@@ -301,7 +304,7 @@ final class RequestIDs {
     private var bytes = InlineArray<15, UInt8>(repeating: 0)
     private var counter: UInt64
 
-    /// Starts a sequence that no other loop or process has.
+    /// Starts a sequence that no other loop or process uses.
     init(counter: UInt64 = .random(in: 0..<(1 << 30))) {
         self.counter = counter
         for index in 0..<8 { bytes[index] = RequestIDs.digits[Int.random(in: 0..<32)] }
@@ -310,16 +313,16 @@ final class RequestIDs {
         }
     }
 
-    /// Whether a netproxy has made the id: its request may come back in a circle.
+    /// Whether an id has the form of netproxy's ids, so that its request may have come back in a circle.
     static func areMade(like id: String) -> Bool {
         id.utf8.count == 15 && id.utf8.allSatisfy(digits.contains)
     }
 
-    /// The next id.
+    /// Returns the next id.
     func next() -> String {
         counter &+= 1
         let digits = RequestIDs.digits
-        // Mostly the last digit only.
+        // Usually only the last digit changes.
         var index = 14
         bytes[index] = digits[Int(counter & 31)]
         var rest = counter

@@ -8,9 +8,9 @@ import NetworkCore
 /// Not `Sendable`.
 package final class ExchangeRecorder {
     private let loop: EventLoop
-    /// The log of the requests that no channel claims.
+    /// The log for requests without a channel.
     var ownLog: LogBuffer
-    /// Counts those requests.
+    /// The counters of requests without a channel.
     package let unclaimed = ChannelTally()
     /// The exchanges that `netproxy why` can explain.
     package let recent = RecentExchanges()
@@ -24,7 +24,7 @@ package final class ExchangeRecorder {
         self.ownLog = ownLog
     }
 
-    /// Sets what happens with each record, besides the log.
+    /// Sets the consumers of each record besides the log.
     package func report(to console: ConsoleLines?, _ onLogged: @escaping () -> Void) {
         self.console = console
         self.onLogged = onLogged
@@ -45,8 +45,9 @@ package final class ExchangeRecorder {
         onLogged?()
     }
 
-    /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a
-    /// credential is worth a look.
+    /// Logs that `Connection` named fields that it cannot remove.
+    ///
+    /// A client that tries to remove a credential deserves attention.
     func warn(of nominated: [HTTPFieldName], in exchange: borrowing Exchange) {
         write(
             EventRecord(
@@ -63,7 +64,7 @@ package final class ExchangeRecorder {
         )
     }
 
-    /// Logs that a tunnel was opened.
+    /// Logs the opening of a tunnel.
     func note(_ opening: TunnelOpening, in exchange: borrowing Exchange) {
         var facts: [(name: String, value: EventRecord.Value)] = [
             ("request_id", .text(exchange.record.context.requestID))

@@ -3,12 +3,12 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Limits how far OPTIONS and TRACE requests are forwarded (RFC 9110 §7.6.2).
+/// Limits the number of times that OPTIONS and TRACE requests are forwarded (RFC 9110 §7.6.2).
 enum MaxForwards {
-    /// The response of the last recipient, which netproxy is when the count is 0.
+    /// Returns the response of the last recipient, which is netproxy if the count is 0.
     ///
     /// - Parameter head: the request.
-    /// - Returns: `nil` where the request is forwarded.
+    /// - Returns: the response; `nil` if the request is forwarded.
     /// - Throws: `http_request_error` for a count that is not a number.
     static func answer(to head: RequestHead) throws(NetworkError) -> Response? {
         guard try count(in: head.headers, of: head.method) == 0 else { return nil }
@@ -23,7 +23,7 @@ enum MaxForwards {
         headers.append(HTTPFieldName(known: .maxForwards), validated: String(count - 1))
     }
 
-    /// The response of netproxy itself to OPTIONS: it does not know what its upstreams allow.
+    /// The response of netproxy itself to OPTIONS; it does not know the methods that its upstreams allow.
     static var options: Response {
         Response(
             status: 200,
@@ -32,7 +32,7 @@ enum MaxForwards {
         )
     }
 
-    /// The count; `nil` where the request has none, or its method ignores it.
+    /// Returns the count; `nil` if the request has none, or its method ignores it.
     private static func count(
         in headers: HTTPHeaders,
         of method: HTTPMethod
@@ -53,7 +53,7 @@ enum MaxForwards {
         return count
     }
 
-    /// The request as it arrived, without fields that may be secret (RFC 9110 §9.3.8).
+    /// Returns the request as it arrived, without fields that may be secret (RFC 9110 §9.3.8).
     private static func reflection(of head: RequestHead) -> Response {
         var headers = head.headers
         for field in head.headers where field.name.holdsCredential { headers.remove(field.name) }

@@ -2,15 +2,16 @@ import NetproxyEventIO
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Sends requests that no app has made, such as those to authorization servers, with a `User-Agent` of
-/// their own: firewalls in front of many servers refuse requests without one.
+/// Sends netproxy's own requests, such as those to authorization servers, with a `User-Agent` field.
+///
+/// Firewalls of many servers refuse requests without one.
 package struct OwnRequests: HTTPTransport {
-    /// What the field says (RFC 9110 §10.1.5).
+    /// The value of the field (RFC 9110 §10.1.5).
     static let userAgent = "netproxy/\(LibraryVersions.ownVersion)"
 
     private let transport: any HTTPTransport
 
-    /// Wraps the transport that sends.
+    /// Wraps the transport that sends the requests.
     package init(over transport: any HTTPTransport) {
         self.transport = transport
     }
@@ -24,12 +25,12 @@ package struct OwnRequests: HTTPTransport {
     }
 }
 
-/// The version of netproxy, and the system libraries that the daemon runs on.
+/// The versions of netproxy and of the system libraries that the daemon uses.
 package enum LibraryVersions {
-    /// The version of netproxy itself.
+    /// The version of netproxy.
     package static let ownVersion = "0.1.0"
 
-    /// One line for each library, with the version that is loaded.
+    /// One line for each library, with its loaded version.
     package static var versions: String {
         "libevent \(EventLoop.libraryVersion)\n\(TLSContext.libraryVersion)"
     }

@@ -4,9 +4,9 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 
-/// The way back: the response, or the error in its place, and then the record.
+/// Delivery: the response, or an error instead, and then the record.
 extension ProxyHandler {
-    /// Writes the response to the app, and the record to the log.
+    /// Writes the response to the client, and the record to the log.
     ///
     /// - Returns: whether the connection may be used for another request.
     @inline(__always)
@@ -20,9 +20,9 @@ extension ProxyHandler {
         return await deliverRest(of: response, state, on: app, &exchange)
     }
 
-    /// Writes what goes out at once; for most responses that is all.
+    /// Writes the part of a response that can be written at once, which is all of most responses.
     ///
-    /// - Returns: `idle` where the response opens a tunnel, or an interim response is being written.
+    /// - Returns: `idle` if the response opens a tunnel, or an interim response is being written.
     @inline(never)
     private func start<App: DownstreamExchange>(
         _ response: borrowing Response,
@@ -52,8 +52,9 @@ extension ProxyHandler {
         return written.state
     }
 
-    /// Writes what has to wait.
-    // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
+    /// Writes the parts of a response that must wait.
+    ///
+    /// Never inlined: its locals would enlarge the frame of responses that are written at once.
     @inline(never)
     private func deliverRest<App: DownstreamExchange>(
         of response: Response,
@@ -65,7 +66,7 @@ extension ProxyHandler {
         if state == .idle {
             await app.interimWritten()
             if case .tunnel(let upstream) = response.body {
-                // Only a connection has offered to switch.
+                // Only a connection can offer an upgrade.
                 guard let connection = app.connection else {
                     upstream.close()
                     return false
@@ -97,8 +98,9 @@ extension ProxyHandler {
         return app.persists
     }
 
-    /// Ends an exchange whose response broke off: the head is out, or some of it, and the only honest
-    /// end is one that no app takes for a complete response.
+    /// Ends an exchange whose response failed after a part of the head may have been sent.
+    ///
+    /// The end must not look like that of a complete response to the client.
     private func giveUp(
         _ written: WrittenResponse,
         on app: some DownstreamExchange,
@@ -111,7 +113,7 @@ extension ProxyHandler {
         app.reset()
     }
 
-    /// Writes to the app why there is no response, and the record to the log.
+    /// Writes an error response to the client, and the record to the log.
     ///
     /// - Returns: whether the connection may be used for another request.
     func explain<App: DownstreamExchange>(
@@ -143,8 +145,8 @@ extension ProxyHandler {
             ? channels.listedOrigin(of: exchange.head.headers) : exchange.page
         if let page { CrossOrigin.allow(page, in: &response.headers) }
         exchange.status = response.status
-        // After a malformed message nothing that follows can be trusted. Neither can what follows a
-        // CONNECT: it is meant for the tunnel.
+        // The bytes after a malformed message cannot be trusted, nor those after a CONNECT, which are
+        // meant for the tunnel.
         let persistence =
             error.kind == .httpRequestError || exchange.head.method == .connect
             ? .close : exchange.head.persistence

@@ -5,9 +5,9 @@ import NetproxyRequestLog
 import NetworkCore
 import OriginTransport
 
-/// Tunnels: after CONNECT, and after a switch to another protocol.
+/// Tunnels after CONNECT, and after a switch to another protocol.
 extension ProxyHandler {
-    /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.
+    /// Opens a blind tunnel (RFC 9110 §9.3.6), which carries nothing of the request itself.
     func connect(
         to authority: Authority,
         on app: DownstreamConnection,
@@ -27,14 +27,14 @@ extension ProxyHandler {
         )
     }
 
-    /// Tells the app that its connection is now a tunnel, and carries bytes until it ends.
+    /// Turns the client's connection into a tunnel, and copies bytes until it ends.
     ///
     /// - Parameters:
     ///   - upstream: the other end.
-    ///   - opening: the head that opens the tunnel for the app.
-    ///   - app: the connection that becomes the tunnel's end.
-    ///   - idle: how long nothing may move in either direction.
-    ///   - exchange: its record is written at the end.
+    ///   - opening: the head that opens the tunnel for the client.
+    ///   - app: the client's connection.
+    ///   - idle: the longest time without progress in either direction.
+    ///   - exchange: the exchange, whose record is written at the end.
     func tunnel(
         to upstream: any DuplexStream,
         opening: TunnelOpening,

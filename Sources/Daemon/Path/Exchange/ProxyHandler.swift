@@ -5,7 +5,7 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 
-/// Carries one request through the proxy: this is the product on one screen.
+/// Carries one request through the proxy; this is the product on one screen.
 ///
 /// One per loop. Not `Sendable`.
 package final class ProxyHandler {
@@ -14,16 +14,16 @@ package final class ProxyHandler {
     private let requestIDs: RequestIDs
     /// Counts, logs and remembers the exchanges.
     package let recorder: ExchangeRecorder
-    /// The channels of the configuration in force.
+    /// The channels of the current configuration.
     private(set) var channels: ChannelTable {
         didSet {
             recorder.ownLog = channels.ownLog
             prepareChannels()
         }
     }
-    /// The addresses at which apps reach this proxy.
+    /// The TCP addresses of this proxy.
     package var listenAddresses = ListenAddresses() { didSet { prepareChannels() } }
-    /// Which requests each of the channels admits.
+    /// The admission checks of each channel.
     private var admissions: [Admission] = []
 
     package init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
@@ -35,14 +35,15 @@ package final class ProxyHandler {
         prepareChannels()
     }
 
-    /// The channels of the configuration in force.
+    /// The channels of the current configuration.
     package var table: ChannelTable {
         get { channels }
         set { channels = newValue }
     }
 
-    /// Serves the requests of a connection, one after another, until it is parked or done, or the app
-    /// begins with HTTP/2.
+    /// Serves the requests of a connection, one after another.
+    ///
+    /// Returns when the connection is parked or done, or when the client begins with HTTP/2.
     package func serve(_ connection: DownstreamConnection) async {
         do {
             while try await connection.nextHead() {
@@ -64,19 +65,19 @@ package final class ProxyHandler {
         }
     }
 
-    /// Answers one request.
+    /// Handles one request.
     ///
-    /// What need not wait happens in functions that do not: what they hold takes no room in the frame
-    /// that is kept for each waiting request.
+    /// Steps without waits are functions that are not `async`, so that their locals take no room in the
+    /// frame of each waiting request.
     ///
-    /// - Returns: whether the connection may be used for another.
+    /// - Returns: whether the connection may be used for another request.
     private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         exchange.noteRequest()
         if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
         do throws(NetworkError) {
             if channels.hasOutages {
-                // A channel that serves can have replaced it by then, which the request finds.
+                // By then, a serving channel may have replaced it; routing finds that channel.
                 await channels.outage(for: exchange.head, dedicated: exchange.dedicated)?
                     .waitForFirstAttempt()
             }
@@ -88,7 +89,7 @@ package final class ProxyHandler {
                 try await connect(to: authority, on: connection, &exchange)
                 return false
             case .send(var request):
-                // Held once, or its fields would be copied when they are edited.
+                // Keep a single reference, or edits would copy the fields.
                 if request.body.isStream { request = try await gather(request, on: app) }
                 do {
                     if let channel = exchange.channel {
@@ -127,8 +128,9 @@ package final class ProxyHandler {
         }
     }
 
-    /// The request with its content, if that arrives at once.
-    // Never inlined: few requests wait for it.
+    /// Returns the request with its whole content, if that arrives at once.
+    ///
+    /// Never inlined: few requests wait for content.
     @inline(never)
     private func gather(
         _ request: Request,
@@ -139,18 +141,19 @@ package final class ProxyHandler {
         return request
     }
 
-    /// What happens to a request.
+    /// The next step of a request.
     private enum Step: ~Copyable {
-        /// It is answered here.
+        /// Write netproxy's own response.
         case answer(Response)
-        /// It goes upstream: through its channel, or as it is where no channel claims it.
+        /// Send the request upstream: through its channel, or unchanged if no channel claims it.
         case send(Request)
-        /// Its connection becomes a tunnel.
+        /// Turn the connection into a tunnel.
         case tunnel(Authority)
     }
 
-    /// Begins the exchange of the head that was read; a request that names this proxy in absolute-form
-    /// becomes one in origin-form.
+    /// Begins the exchange of the next head.
+    ///
+    /// A request that names this proxy in absolute-form is changed to origin-form.
     @inline(never)
     private func begin(on app: some DownstreamExchange) -> Exchange {
         var head = app.takeHead()
@@ -165,7 +168,7 @@ package final class ProxyHandler {
             head.becomeDirect()
             if dedicated == nil { dedicated = own.channel }
         }
-        // Made where it is kept: it is too large to be moved around.
+        // Created in place, because an exchange is too large to be moved.
         return Exchange(
             of: consume head,
             from: app.peer,
@@ -176,7 +179,7 @@ package final class ProxyHandler {
         )
     }
 
-    /// Decides where a request goes, and makes the one that goes upstream.
+    /// Decides the next step of a request, and creates the upstream request.
     @inline(never)
     private func prepare<App: DownstreamExchange>(
         on app: App,
@@ -203,7 +206,7 @@ package final class ProxyHandler {
                 plan = other
             }
         }
-        // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
+        // RFC 9110 §15.2: HTTP/1.0 has no interim responses.
         if exchange.head.version == .http11 {
             exchange.record.context.onInformational = app.interim
         }
@@ -229,7 +232,7 @@ package final class ProxyHandler {
         return .send(consume request)
     }
 
-    /// Prepares all that depends on the channels and on our own addresses.
+    /// Prepares the parts that depend on the channels and on our own addresses.
     private func prepareChannels() {
         admissions = channels.channels.indices.map { index in
             Admission(to: index, of: channels, at: listenAddresses)
@@ -238,7 +241,7 @@ package final class ProxyHandler {
         for channel in channels.channels { channel.decideOnVia(listenAddresses) }
     }
 
-    /// Finds the channel of a request, and has it admitted.
+    /// Finds the channel of a request, and runs its checks.
     private func planChannel<App: DownstreamExchange>(
         on app: App,
         _ exchange: inout Exchange
@@ -266,18 +269,18 @@ package final class ProxyHandler {
         )
     }
 
-    /// The response to a request that goes no further.
+    /// Returns netproxy's own response if it is the last recipient of the request.
     private func lastStop(_ head: RequestHead) throws(NetworkError) -> Response? {
         guard head.headers.contains(KnownField.maxForwards) else { return nil }
         return try MaxForwards.answer(to: head)
     }
 
-    /// Forwards interim responses to the app of a connection (RFC 9110 §15.2); made once for a task.
+    /// Returns the writer of interim responses for a connection (RFC 9110 §15.2); a task creates it once.
     package func interimWriter(for connection: DownstreamConnection) -> InterimWriter {
         makeInterimWriter(for: connection)
     }
 
-    /// Forwards interim responses to the app of a stream.
+    /// Returns the writer of interim responses for a stream.
     package func interimWriter(for stream: DownstreamStream) -> InterimWriter {
         makeInterimWriter(for: stream)
     }
@@ -311,7 +314,7 @@ package final class ProxyHandler {
 }
 
 extension NetworkError {
-    /// A tunnel takes a whole connection.
+    /// The error for a CONNECT on a stream: a tunnel needs a whole connection.
     fileprivate static var noTunnel: NetworkError {
         NetworkError(
             .httpRequestError,

@@ -1,15 +1,15 @@
 import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 
-/// Turns an error into the answer that a gRPC client understands: the status 200, and the call's own status in
-/// its head (Trailers-Only).
+/// Turns an error into a response for a gRPC client: the status 200, with the status of the call in the
+/// head (Trailers-Only).
 enum RPCResponder {
-    /// The answer.
+    /// Returns the gRPC response to an error.
     ///
     /// - Parameters:
-    ///   - error: what failed.
-    ///   - response: what any other client gets.
-    /// - Returns: the same in gRPC's words; `Proxy-Status` and `Retry-After` stay.
+    ///   - error: the error.
+    ///   - response: the response for any other client.
+    /// - Returns: the response in the form of gRPC, with the same `Proxy-Status` and `Retry-After`.
     static func response(to error: NetworkError, as response: Response) -> Response {
         var headers: HTTPHeaders = [.contentType: "application/grpc"]
         headers.append(
@@ -22,7 +22,8 @@ enum RPCResponder {
         return Response(status: 200, headers: headers)
     }
 
-    /// The status that the libraries of gRPC would make of the answer, and a better one where we know more.
+    /// Returns the status that gRPC libraries derive from the HTTP status, or a more precise one if the
+    /// error permits it.
     static func status(of error: NetworkError, _ status: HTTPStatus) -> RPCStatus {
         switch error.kind {
         case .connectionReadTimeout, .connectionWriteTimeout, .httpResponseTimeout:
@@ -43,7 +44,7 @@ enum RPCResponder {
         }
     }
 
-    /// A text as the field holds it: percent-encoded but for visible ASCII.
+    /// Encodes a text for the message field: everything but visible ASCII is percent-encoded.
     private static func message(_ text: String) -> String {
         var result: [UInt8] = []
         let digits = Array("0123456789ABCDEF".utf8)

@@ -1,10 +1,12 @@
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// W3C Trace Context, as far as a proxy without its own spans takes part in it.
+/// W3C Trace Context, as far as it concerns a proxy without spans of its own.
 enum TraceContext {
-    /// The trace id of a valid `traceparent` value (W3C Trace Context §3.2.2): lower-case digits, no id of
-    /// zeros, no version `ff`, nothing after the flags in version `00`.
+    /// Returns the trace id of a valid `traceparent` value (W3C Trace Context §3.2.2).
+    ///
+    /// A valid value has lower-case digits, no id of zeros, no version `ff`, and nothing after the flags
+    /// in version `00`.
     static func traceID(_ value: String) -> String? {
         let parts = value.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 4, isHexadecimal(parts[0], 2), parts[0] != "ff",
@@ -24,13 +26,13 @@ enum TraceContext {
             }
     }
 
-    /// Begins a trace with a request that belongs to none.
+    /// Begins a trace for a request without one.
     ///
     /// A `tracestate` without a valid `traceparent` is removed (W3C Trace Context §3.3.1.1).
     ///
     /// - Parameters:
-    ///   - headers: of the request.
-    ///   - flags: `01` where the trace is sampled, else `00`.
+    ///   - headers: the fields of the request.
+    ///   - flags: `01` if the trace is sampled, else `00`.
     /// - Returns: the trace id.
     static func begin(in headers: inout HTTPHeaders, flags: String) -> String {
         let (trace, parent) = (hexadecimal(words: 2), hexadecimal(words: 1))
@@ -40,7 +42,7 @@ enum TraceContext {
         return trace
     }
 
-    /// Random words of 16 digits each, none of them all zeros.
+    /// Returns random words of 16 digits each, none of which is zero.
     private static func hexadecimal(words: Int) -> String {
         var text = ""
         for _ in 0..<words {

@@ -3,17 +3,17 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 
-/// Requests that no channel claims: decides which of them the configuration allows.
+/// Decides which requests without a channel are allowed.
 struct UnclaimedRequests {
     let channels: ChannelTable
 
-    /// What happens to one of them.
+    /// The plan for one request.
     enum Plan {
-        /// It is forwarded as it is.
+        /// Forward the request unchanged.
         case forward(ForwardPlan)
-        /// It is answered here.
+        /// Send netproxy's own response.
         case answer(Response)
-        /// It opens a tunnel (CONNECT).
+        /// Open a tunnel (CONNECT).
         case tunnel(Authority)
     }
 
@@ -21,10 +21,10 @@ struct UnclaimedRequests {
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - refusal: why no channel was found.
-    ///   - app: its connection.
-    /// - Returns: what to do with it.
-    /// - Throws: the refusal, or what an access check throws.
+    ///   - refusal: the error of the router, which found no channel.
+    ///   - app: the exchange on the downstream connection.
+    /// - Returns: the plan.
+    /// - Throws: the refusal, or the error of an access check.
     func plan(
         _ head: RequestHead,
         _ refusal: NetworkError,
@@ -56,7 +56,8 @@ struct UnclaimedRequests {
             try checkPage(head, isChannelHost: isAdmitted, on: app)
             return .answer(MaxForwards.options)
         case .origin where refusal.kind == .noChannel:
-            // The refusal lists the channels, which a web page whose own name leads here must not see.
+            // The refusal lists the channels, which a web page whose own name resolves to netproxy must
+            // not see.
             try AccessPolicy().checkHost(
                 head,
                 isChannelHost: isAdmitted,
@@ -68,7 +69,7 @@ struct UnclaimedRequests {
         }
     }
 
-    /// Checks what protects from web pages: no user and no key is required here.
+    /// Runs the checks that protect from web pages; no user or key is required here.
     private func checkPage(
         _ head: RequestHead,
         isChannelHost: (Authority) -> Bool,
@@ -92,7 +93,7 @@ struct UnclaimedRequests {
         )
     }
 
-    /// Whether a host is one of a channel's, or listed in any `access.hosts`.
+    /// Whether a channel claims the host, or any `access.hosts` lists it.
     private func isAdmitted(_ host: Authority) -> Bool {
         channels.isChannelHost(host) || channels.channels.contains { $0.access.isListed(host) }
     }

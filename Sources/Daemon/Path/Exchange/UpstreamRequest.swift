@@ -3,25 +3,26 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 @_spi(Proxying) import NetworkCore
 
-/// The place where a request goes.
+/// The destination of a request.
 struct ForwardPlan {
     let origin: Origin
-    /// Path and query for the upstream, byte for byte; a credential in the path is its marker, unless
-    /// the app brings one.
+    /// The path and query for the upstream, byte for byte; a credential in the path is replaced by its
+    /// marker, unless it is the client's own.
     let target: String
-    /// The same without a credential that the app brings.
+    /// The same target without the client's own credential.
     let shownTarget: String
 }
 
-/// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
-/// any interceptor adds fields.
+/// Turns a client's request into the upstream request.
+///
+/// Hop-by-hop fields are removed before any interceptor adds fields.
 package struct UpstreamRequest {
-    /// The pseudonym in `Via`, different for every process, so that a loop can be told from a chain.
+    /// The pseudonym in `Via`, different for every process, to distinguish a loop from a chain.
     let pseudonym: String
     private let via10: String
     private let via11: String
     private let via20: String
-    /// The known fields that are for this proxy, or that it treats in a way of its own.
+    /// The known fields that are for this proxy or need special treatment.
     private static let special = KnownFieldSet(.trailer, .maxForwards, .expect, .via)
 
     package init(pseudonym: String) {
@@ -31,17 +32,17 @@ package struct UpstreamRequest {
         via20 = "2.0 \(pseudonym)"
     }
 
-    /// Makes the request, and takes the field section out of the head for it.
+    /// Creates the upstream request, and moves the field section out of the head.
     ///
     /// - Parameters:
-    ///   - head: the app's request.
-    ///   - plan: where it goes.
-    ///   - channel: its channel, if any claims it.
+    ///   - head: the client's request.
+    ///   - plan: the destination.
+    ///   - channel: the channel of the request, if any claims it.
     ///   - body: the content.
-    ///   - requestID: its id, unless the app gave it one.
-    ///   - version: what it came in.
-    /// - Returns: the upstream request, and the protected fields that `Connection` named all the same.
-    /// - Throws: `proxy_loop_detected` when the request passed here before.
+    ///   - requestID: the id of the request, unless the client sent one.
+    ///   - version: the version of the client's request.
+    /// - Returns: the upstream request, and the protected fields that `Connection` tried to remove.
+    /// - Throws: `proxy_loop_detected` if the request passed through this proxy before.
     func make(
         _ head: inout RequestHead,
         _ plan: borrowing ForwardPlan,
@@ -74,14 +75,15 @@ package struct UpstreamRequest {
         if !known.contains(.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
         } else if channel?.detectsCircles == true {
-            // No configuration shows a circle of several proxies, but the others leave the id alone.
+            // A circle of several proxies is not visible in any one configuration, but each of them
+            // preserves the id.
             mayComeBack = headers[.xRequestId].map(RequestIDs.areMade) ?? false
         }
         if channel?.announcesProxy != false || mayComeBack {
             let received = version == .http2 ? via20 : via11
             headers.append(.via, validated: head.version == .http10 ? via10 : received)
         }
-        // Many APIs refuse a request without it (RFC 9110 §10.1.5).
+        // Many APIs refuse a request without `User-Agent` (RFC 9110 §10.1.5).
         if !known.contains(.userAgent), rules?.fillsInUserAgent == true {
             headers.append(.userAgent, validated: OwnRequests.userAgent)
         }
@@ -95,7 +97,7 @@ package struct UpstreamRequest {
         return (request, hopByHop.refused)
     }
 
-    // Never inlined: few requests have any of them.
+    // Never inlined: few requests have any of these fields.
     @inline(never)
     private func handleSpecialFields(
         in headers: inout HTTPHeaders,
@@ -103,13 +105,13 @@ package struct UpstreamRequest {
         _ body: HTTPBody
     ) throws(NetworkError) {
         if headers.contains(HTTPFieldName.expect) {
-            // Only content that is still to come can wait for a 100.
+            // Only content that has not arrived can wait for a 100.
             if case .stream = body, head.expectsContinue {
             } else {
                 headers.remove(HTTPFieldName.expect)
             }
         }
-        // Trailers of a request are dropped, so they are not announced.
+        // Trailers of a request are dropped, so they must not be announced.
         if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
         if headers.contains(KnownField.maxForwards) {
             try MaxForwards.countDown(&headers, of: head.method)
@@ -117,7 +119,7 @@ package struct UpstreamRequest {
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
     }
 
-    /// The `Via` of a response: which version the upstream spoke, and who we are.
+    /// Returns the `Via` of a response: the version of the upstream's response, and our pseudonym.
     func via(_ context: RequestContext) -> String {
         switch context.version {
         case .http10: via10
@@ -142,7 +144,7 @@ package struct UpstreamRequest {
 }
 
 extension RequestHead {
-    /// Whether the app reads trailer fields (RFC 9110 §10.1.4).
+    /// Whether the client reads trailer fields (RFC 9110 §10.1.4).
     var takesTrailers: Bool {
         guard version == .http11, headers.contains(KnownField.te) else { return false }
         return headers.elements(of: .te).contains { coding in

@@ -10,11 +10,11 @@ package import OriginTransport
 ///
 /// One per loop. Not `Sendable`.
 package final class ForwardProxy {
-    /// The part of the configuration for it.
+    /// The part of the configuration that applies to the forward proxy.
     package struct Settings: Sendable, Equatable {
         var unmatched: ProxyConfiguration.Unmatched
         var connect: [ProxyConfiguration.ConnectPattern]
-        /// Which addresses it may connect to for a host that an app names.
+        /// The addresses to which it may connect for a host named by a client.
         var destinations: DestinationPolicy
 
         package init(
@@ -26,10 +26,10 @@ package final class ForwardProxy {
         }
     }
 
-    /// How long a CONNECT tunnel may be idle: 10 minutes, like nginx's stream proxy.
+    /// The time for which a CONNECT tunnel may be idle: 10 minutes, like nginx's stream proxy.
     static let tunnelIdle = TimeSetting("its own limit for tunnels", .seconds(600))
     private static let connectTimeout = TimeSetting("its own limit for tunnels", .seconds(10))
-    /// How long nothing may move between an app and netproxy: as long as on the way to the origin.
+    /// The longest time without progress between a client and netproxy; the same as toward the origin.
     static let idleTimeout = UpstreamOptions().idleTimeout
     /// The largest number of origins with pooled connections.
     private static let poolLimit = 256
@@ -48,12 +48,13 @@ package final class ForwardProxy {
     /// Opens the upstream end of a tunnel.
     ///
     /// - Parameters:
-    ///   - authority: its destination.
-    ///   - hasChannel: whether a channel forwards there, with a credential that a tunnel lacks.
+    ///   - authority: the destination.
+    ///   - hasChannel: whether a channel forwards to the destination, with a credential that a tunnel
+    ///     lacks.
     ///   - context: records the attempt.
     /// - Returns: the connection.
-    /// - Throws: `http_request_denied` for a destination that `connect` does not list, and what
-    ///   dialling throws.
+    /// - Throws: `http_request_denied` for a destination that `connect` does not list, and the errors of
+    ///   dialing.
     func tunnel(
         to authority: Authority,
         hasChannel: Bool,
@@ -94,10 +95,10 @@ package final class ForwardProxy {
         )
     }
 
-    /// Which addresses a tunnel to the host may connect to; `nil` if no pattern matches.
+    /// Returns the addresses to which a tunnel to the host may connect; `nil` if no pattern matches.
     ///
-    /// An address that a pattern names is always allowed. A name that a pattern spells out may be local; one
-    /// that only a wildcard covers must be on the Internet.
+    /// An address listed as such is always allowed. A host listed by its full name may be local, but one
+    /// that matches only a wildcard must be on the Internet.
     func policy(for host: String, _ port: UInt16) -> DestinationPolicy? {
         let patterns = settings.connect.filter { $0.port == Int(port) }
         let isAddress = SocketAddress(ip: host, port: port) != nil
@@ -108,14 +109,14 @@ package final class ForwardProxy {
             ? settings.destinations : nil
     }
 
-    /// Whether a pattern spells the host out.
+    /// Whether a pattern is the full name of the host.
     private func isNamed(_ host: String, _ port: UInt16) -> Bool {
         settings.connect.contains { $0.port == Int(port) && $0.host == host }
     }
 
     // MARK: - Plain requests
 
-    /// Whether requests that no channel claims are forwarded.
+    /// Whether requests without a channel are forwarded.
     func forwards(_ scheme: Origin.Scheme) -> Bool {
         settings.unmatched == .forward && scheme == .http
     }
@@ -157,7 +158,7 @@ package final class ForwardProxy {
         return pool
     }
 
-    /// Closes idle connections when its configuration is replaced; exchanges and tunnels go on.
+    /// Closes idle connections when the configuration is replaced; exchanges and tunnels continue.
     package func retire() {
         for pool in pools.values { pool.close() }
         pools = [:]

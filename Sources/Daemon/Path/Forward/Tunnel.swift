@@ -6,22 +6,22 @@ import NetproxyLiveObjects
 import NetworkCore
 import OriginTransport
 
-/// Carries bytes both ways between an app and another end until both sides close: all that a proxy does
-/// after 101 and after CONNECT.
+/// Copies bytes in both directions between a client and an upstream until both sides close, as a proxy
+/// does after 101 and after CONNECT.
 ///
-/// Each direction holds one piece, of a slab at most, and reads the next one after that is written. Runs
-/// on one loop; not `Sendable`.
+/// Each direction holds one piece, of at most a slab, and reads the next one after writing it. A tunnel
+/// runs on one loop; not `Sendable`.
 final class Tunnel {
     private let loop: EventLoop
     private let idle: TimeSetting
     private var lastMove: UInt64
     private(set) var bytesIn = 0
     private(set) var bytesOut = 0
-    /// Why it ended, unless both ends closed it.
+    /// The error that ended the tunnel, unless both ends closed it.
     private(set) var failure: NetworkError?
     private let life = LiveObject(Tunnel.self)
 
-    /// Which way bytes go.
+    /// The direction of a copy.
     private enum Direction {
         case toUpstream, toApp
     }
@@ -32,7 +32,7 @@ final class Tunnel {
         lastMove = loop.now
     }
 
-    /// Returns when the tunnel has ended; both streams are closed then.
+    /// Runs the tunnel until it ends, and closes both streams.
     func run(app: any DuplexStream, upstream: any DuplexStream) async {
         let bound = LoopBound(self, on: loop)
         await withTaskGroup(of: Void.self) { group in
@@ -58,7 +58,7 @@ final class Tunnel {
                 case .toApp: bytesOut += piece.count
                 }
             }
-            // The other direction may go on: half-closed is not closed.
+            // The other direction may continue: a half-closed tunnel is still open.
             sink.finishWriting()
         } catch {
             if failure == nil {
@@ -66,13 +66,13 @@ final class Tunnel {
                     error as? NetworkError
                     ?? NetworkError(.internalError, side: .proxy, detail: "\(error)")
             }
-            // Also ends the waits of the other direction.
+            // Closing also ends the waits of the other direction.
             source.close()
             sink.close()
         }
     }
 
-    /// A direction may be silent for as long as the other one is not.
+    /// Reads the next piece; a direction may be silent while the other is active.
     private func nextPiece(from source: any DuplexStream) async throws -> ByteSlice? {
         while true {
             do {
@@ -86,15 +86,15 @@ final class Tunnel {
     }
 }
 
-/// The head that turns an app's connection into a tunnel.
+/// The head that turns a client's connection into a tunnel.
 struct TunnelOpening {
-    /// 101, or 200 for CONNECT.
+    /// The status: 101, or 200 for CONNECT.
     let status: HTTPStatus
     private var headers: HTTPHeaders
-    /// The protocol that 101 switches to.
+    /// The new protocol after a 101.
     let upgrade: String?
 
-    /// The response to an upgrade, as the upstream gave it.
+    /// Creates the response to an upgrade from the upstream's response.
     init(switching response: Response) {
         status = response.status
         headers = response.headers
@@ -113,7 +113,7 @@ struct TunnelOpening {
 
     /// Writes the last head of the connection.
     ///
-    /// - Throws: `NetworkError` on the app's side.
+    /// - Throws: `NetworkError` on the downstream side.
     func write(to app: DownstreamConnection) async throws(NetworkError) {
         let output = app.loop.outputs.take()
         defer { app.loop.outputs.give(output) }
@@ -138,17 +138,17 @@ struct TunnelOpening {
         try await app.send(output)
     }
 
-    /// The app's end of the tunnel, with what it sent before the response.
+    /// Returns the client's end of the tunnel, with the bytes that arrived before the response.
     static func stream(to app: DownstreamConnection, idleTimeout: Duration?) -> SocketStream {
         let socket = app.socket
-        // From here on a half-closed connection is not the end.
+        // From now on, a half-closed connection has not ended.
         socket.onPeerClosed = nil
         return SocketStream(
             socket,
             buffer: app.buffer.moved(),
             side: .downstream,
             idleTimeout: idleTimeout,
-            // The connection's task closes it.
+            // The connection's task closes the socket.
             onClose: { socket.abort() }
         )
     }

@@ -11,14 +11,14 @@ package final class ChannelOutage: Sendable {
     /// time of a helper program, and a little more.
     package static let patience = Duration.seconds(11)
 
-    /// The reason of an outage whose first reading takes longer than that.
+    /// The reason of an outage whose first reading takes longer than `patience`.
     package static let late = "its secrets could not be read within \(patience.wholeSeconds) s"
 
     /// The treatment of requests during the outage.
     package enum Effect: Sendable {
-        /// They are refused.
+        /// The channel refuses its requests.
         case refused
-        /// They are served with the values that were read before.
+        /// The channel serves its requests with the values read before.
         case servedAsBefore
     }
 
@@ -36,7 +36,7 @@ package final class ChannelOutage: Sendable {
     private let began = ContinuousClock.now
     private let state: Mutex<State>
 
-    /// Begins an outage; without reasons, the first reading is still under way.
+    /// Begins an outage; without reasons, the first reading is still in progress.
     package init(
         of configuration: ChannelConfiguration,
         _ effect: Effect,
@@ -59,10 +59,10 @@ package final class ChannelOutage: Sendable {
             ? "its secrets are still being read" : reasons.joined(separator: "; ")
     }
 
-    /// Whether the first reading is under way.
+    /// Whether the first reading is in progress.
     package var isStarting: Bool { state.withLock { $0.reasons == nil } }
 
-    /// Whether the channel has everything, or another configuration has replaced this one.
+    /// Whether the channel has all its secrets, or another configuration has replaced this one.
     package var isOver: Bool { state.withLock { $0.isOver } }
 
     /// The outage and its effect in one line.
@@ -75,7 +75,7 @@ package final class ChannelOutage: Sendable {
         }
     }
 
-    /// Notes the reasons why an attempt failed, and releases the requests that wait for the first one.
+    /// Records the reasons for a failed attempt, and releases the requests that wait for the first one.
     package func note(_ reasons: [String], _ effect: Effect) {
         release { ($0.reasons, $0.effect) = (reasons, effect) }
     }
@@ -116,7 +116,7 @@ package final class ChannelOutage: Sendable {
         timer.cancel()
     }
 
-    /// Returns the error of a request; begins the next attempt if it is due for requests.
+    /// Returns the error for a request, and begins the next attempt if requests may begin one now.
     package func refusal() -> NetworkError {
         let wait = pace.untilRequest
         pace.hurry()

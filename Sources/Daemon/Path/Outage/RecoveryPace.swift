@@ -25,7 +25,7 @@ package final class RecoveryPace: Sendable {
             state.backoff.fail(at: clock.now, jitter: jitter)
             let due = state.backoff.due
             let sleeper = Task { [clock] in
-                // An error means that a request or the end of the recovery has woken it.
+                // An error means that a request or the end of the recovery canceled the sleep.
                 do { try await clock.sleep(until: due) } catch {}
             }
             state.sleeper = sleeper
@@ -39,7 +39,7 @@ package final class RecoveryPace: Sendable {
         state.withLock { $0.sleeper = nil }
     }
 
-    /// Begins the next attempt for a request, unless one is under way or the last one has just failed.
+    /// Begins the next attempt for a request, unless one is in progress or the last one has just failed.
     func hurry() {
         state.withLock { state in
             guard state.backoff.dueForRequest <= clock.now else { return }

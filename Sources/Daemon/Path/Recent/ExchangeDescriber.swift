@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 
-/// Describes in sentences what a loop remembers of an exchange.
+/// Describes a remembered exchange in sentences.
 struct ExchangeDescriber {
     let exchange: RecentExchange
     let line: LogLine
@@ -12,7 +12,7 @@ struct ExchangeDescriber {
 
     var steps: [(step: String, text: String)] {
         var steps = [("request", request), ("route", route)]
-        // Without an attempt nothing was sent, and nothing was changed for it.
+        // Without an attempt, no request was sent, and no fields were changed for it.
         if attempts > 0, !isConnect, let headers { steps.append(("headers", headers)) }
         if let credential { steps.append(("credential", credential)) }
         for (index, attempt) in exchange.earlierAttempts.enumerated() {
@@ -73,9 +73,9 @@ struct ExchangeDescriber {
         "\(upstream.origin)\(upstream.basePath)"
     }
 
-    // MARK: - What was sent
+    // MARK: - The upstream request
 
-    /// `nil` if they went upstream as they came.
+    /// The changes to the request's fields; `nil` if there were none.
     private var headers: String? {
         let changes = HeaderChanges(exchange, rules: configuration?.editedFields)
         var parts: [String] = []
@@ -127,18 +127,18 @@ struct ExchangeDescriber {
         return text + hint(on: authentication)
     }
 
-    /// The answer that refused the credential; a gRPC call is refused with a 200.
+    /// The status of the response that refused the credential; a gRPC call is refused with a 200.
     private var refusal: String {
         let status = plain("upstream_status") ?? "401"
         return status == "200" ? RPCStatus.unauthenticated.name : status
     }
 
-    /// What an answer may mean that is no 401: some APIs refuse an expired token with another status.
+    /// Returns a hint for an API that may refuse an expired token with a status other than 401.
     private func hint(on authentication: Authentication) -> String {
         guard let configuration, let status = line["upstream_status"]?.integer,
             [400, 403].contains(status), plain("auth.generation") != nil,
             !configuration.retry.refusals.status.contains(status),
-            // The API has looked at the token, and wants another scope.
+            // The API accepted the token but requires another scope.
             exchange.challenge?.contains("error insufficient_scope") != true
         else { return "" }
         // The refusals of AWS are known.
@@ -199,7 +199,7 @@ struct ExchangeDescriber {
         return parts.joined(separator: ", ")
     }
 
-    /// The connection; without one, the upstream that it was not made to, if there are several.
+    /// Describes the connection; without one, names the upstream if the channel has several.
     private func connection(_ address: String?, isReused: Bool, of upstream: String?) -> String {
         guard let address else {
             guard let upstream, let configuration, configuration.upstreams.count > 1 else {
@@ -217,9 +217,9 @@ struct ExchangeDescriber {
         }
     }
 
-    // MARK: - The end
+    // MARK: - The response
 
-    /// What the API said of a credential that it refused.
+    /// The API's challenge to a refused credential.
     private var challenge: String? {
         guard let challenge = exchange.challenge else { return nil }
         guard challenge.contains("error insufficient_scope"),
@@ -253,7 +253,7 @@ struct ExchangeDescriber {
 }
 
 extension ExchangeDescriber {
-    /// What in the response leads an app past netproxy, and how to keep it here.
+    /// The references in the response that lead a client past netproxy, with advice.
     private var links: String? {
         let own = exchange.leads.fields(leadingTo: .upstream)
         let links = own.filter { $0 != .cookie }.map(\.name.text)

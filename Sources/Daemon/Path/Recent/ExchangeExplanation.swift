@@ -8,19 +8,20 @@ import NetworkCore
 /// An explanation of one exchange in steps and sentences: the response of `/why/ID` and the output of
 /// `netproxy why`.
 ///
-/// Made on demand from the log line and the note that its loop kept with it.
+/// It is created on demand from the log line and the note that the loop stored with it.
 package struct ExchangeExplanation: Codable, Sendable {
-    /// One step.
+    /// One step of an exchange.
     package struct Step: Codable, Sendable {
-        /// `request`, `route`, `headers`, `credential`, `attempt` or `response`.
+        /// The kind of the step, such as `request`, `route`, `headers`, `credential`, `attempt 1` or
+        /// `response`.
         package let step: String
-        /// What happened.
+        /// The description of the step.
         package let text: String
     }
 
     /// The id of the exchange.
     package let requestID: String
-    /// In the order in which they happened.
+    /// The steps in the order of their occurrence.
     package let steps: [Step]
 
     private enum CodingKeys: String, CodingKey {
@@ -37,7 +38,7 @@ package struct ExchangeExplanation: Codable, Sendable {
         self = read
     }
 
-    /// Readable lines, one for each step, which begins with its name.
+    /// The explanation as text, with one line for each step, which begins with its name.
     package var lines: [String] {
         let width = 12
         return ["exchange \(requestID)"]
@@ -47,7 +48,7 @@ package struct ExchangeExplanation: Codable, Sendable {
             }
     }
 
-    /// The response: the explanation, the unchanged log line, and a curl command that repeats the
+    /// Returns the response: the explanation, the unchanged log line, and a curl command that repeats the
     /// request.
     package func json(record: [UInt8], command: String) -> String {
         let output = OutputBuffer(capacity: 2048)

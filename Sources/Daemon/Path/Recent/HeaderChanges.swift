@@ -1,7 +1,8 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
 
-/// How the fields of one request changed on its way upstream, by name; values are never recorded.
+/// The names of the fields that changed between the client's request and the upstream request; values are
+/// never recorded.
 struct HeaderChanges {
     private(set) var added: [String] = []
     private(set) var replaced: [String] = []
@@ -9,7 +10,7 @@ struct HeaderChanges {
     private var present: Set<HTTPFieldName>
     private let rare: [HTTPFieldName]
 
-    /// Compares the upstream request with the app's, and applies the channel's rules to the difference.
+    /// Compares the upstream request with the client's, and applies the channel's rules to the difference.
     init(_ exchange: RecentExchange, rules: EditedFields?) {
         rare = rules?.rare ?? []
         present = Set(

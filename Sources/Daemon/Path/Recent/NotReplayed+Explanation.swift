@@ -1,7 +1,7 @@
 import NetworkCore
 
 extension NotReplayed {
-    /// What it means, and what to do about it.
+    /// The meaning of the reason, with advice.
     var explanation: String {
         switch self {
         case .staticCredential:

@@ -4,32 +4,32 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 
-/// The exchanges that ended on one loop lately, for `netproxy why`.
+/// The recent exchanges of one loop, for `netproxy why`.
 ///
-/// The last 1024 exchanges and the last 256 that were not plain successes, with at most 512 KiB and
-/// 256 KiB of log lines. Most facts of an exchange are in its line, so that keeping it is one copy; the
-/// rest is in a small note.
+/// A loop remembers the last 1024 exchanges and the last 256 that were not plain successes, with at most
+/// 512 KiB and 256 KiB of log lines. Most facts of an exchange are in its line, so that remembering it
+/// costs one copy; a small note contains the rest.
 ///
 /// Not `Sendable`.
 package final class RecentExchanges {
     /// The facts of an exchange that its line lacks.
     struct Note {
-        /// The settings of its channel, which may be gone.
+        /// The rules of the exchange's channel, which may no longer exist.
         var channel: ChannelRules?
         var rule: RoutingRule?
-        /// The known fields of the app's request.
+        /// The known fields of the client's request.
         var fields = KnownFieldSet.none
-        /// The known fields of the upstream request; empty if none was made.
+        /// The known fields of the upstream request; empty if there is none.
         var forwarded = KnownFieldSet.none
-        /// Which of the channel's rule fields outside the table of known fields the request had, one bit each.
+        /// The request's fields that only the channel's rules name, one bit each.
         var rareFields: UInt64 = 0
-        /// Which fields of the response led past netproxy.
+        /// The response fields that lead past netproxy.
         var leads = LeadsAway()
-        /// What the challenges of a 401 or 403 of the API say.
+        /// The summary of the challenges in a 401 or 403 of the API.
         var challenge: String?
-        /// Whether the exchange went wrong.
+        /// Whether the exchange failed.
         var isTroubled = false
-        /// Kept in an object, because most exchanges have none.
+        /// The earlier attempts, in an object, because most exchanges have none.
         var earlierAttempts: EarlierAttempts?
     }
 
@@ -42,31 +42,31 @@ package final class RecentExchanges {
         }
     }
 
-    /// Receives the line of each exchange just before its note.
+    /// The lines of all exchanges; a line is added just before its note.
     let lines = LineRing(lines: 1024, bytes: 512 * 1024)
     private let remarkable = LineRing(lines: 256, bytes: 256 * 1024)
     private var notes = [Note](repeating: Note(), count: 1024)
     private var remarkableNotes = [Note](repeating: Note(), count: 256)
 
-    /// Adds a note to the line that was kept last, which is that of `record`.
+    /// Adds a note to the latest line, which is the line of `record`.
     ///
-    /// `inout`, although nothing changes: a borrowed record would be copied.
+    /// The parameter is `inout`, although nothing changes, because a borrowed record would be copied.
     func add(_ note: consuming Note, to record: inout ExchangeRecord) {
         note.isTroubled = record.isTroubled
         let number = lines.nextNumber - 1
         if record.level != .info {
             let earlier = record.context.earlierAttempts
             if !earlier.isEmpty { note.earlierAttempts = EarlierAttempts(earlier) }
-            // Otherwise a minute of successes would displace the interesting ones.
+            // Otherwise a minute of successes would displace the interesting exchanges.
             let copy = lines.withLine(number) { remarkable.append($0) }
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
         }
         let place = number % lines.lineLimit
-        // Swapped, so that the end of the earlier note is no part of an access to the list.
+        // Swapped, so that the destruction of the earlier note is not part of an access to the list.
         swap(&notes[place], &note)
     }
 
-    /// Every remembered line, with its newline; some of them twice.
+    /// All remembered lines with their newlines; some lines occur twice.
     package var everyLine: [UInt8] {
         var bytes: [UInt8] = []
         for ring in [remarkable, lines] {
@@ -75,15 +75,15 @@ package final class RecentExchanges {
         return bytes
     }
 
-    /// The id by which an exchange is found.
+    /// The kind of id by which an exchange is found.
     package enum Key: String {
-        /// netproxy's own, which is unique.
+        /// netproxy's own id, which is unique.
         case own = "request_id"
-        /// The app's, which several exchanges may share.
+        /// The client's id, which several exchanges may share.
         case client = "client_request_id"
     }
 
-    /// The youngest exchange with this id.
+    /// Returns the latest exchange with an id.
     package func find(_ key: Key, _ id: String) -> RecentExchange? {
         let output = OutputBuffer(capacity: 64)
         output.append("\"")
@@ -105,7 +105,7 @@ package final class RecentExchanges {
         return nil
     }
 
-    /// The youngest exchange that went wrong, of a channel or of all.
+    /// Returns the latest failed exchange of a channel, or of all channels.
     package func newestTroubled(in channel: String?) -> RecentExchange? {
         newestTroubled(channel, lines, notes)
             ?? newestTroubled(channel, remarkable, remarkableNotes)
@@ -126,14 +126,16 @@ package final class RecentExchanges {
         return nil
     }
 
-    /// A member of a line's object, as it is written.
+    /// A member of a line's JSON object in its encoded form.
     private struct Member {
         let bytes: [UInt8]
-        /// Up to the quotation mark before the value.
+        /// The length up to the quotation mark before the value.
         let keyLength: Int
 
-        /// Whether the line mentions the key for the first time here: that member is netproxy's own, while
-        /// an app may have chosen the text that follows.
+        /// Whether the first occurrence of the key in the line has this value.
+        ///
+        /// The first occurrence is netproxy's own member, while a client may have chosen the text after
+        /// it.
         func isFirst(in line: Span<UInt8>) -> Bool {
             guard line.count >= bytes.count else { return false }
             for start in 0...(line.count - bytes.count) {
@@ -149,7 +151,7 @@ package final class RecentExchanges {
     }
 }
 
-/// A remembered exchange, as another task may read it.
+/// A copy of a remembered exchange that another task may read.
 package struct RecentExchange: Sendable {
     package let line: [UInt8]
     let channel: ChannelRules?

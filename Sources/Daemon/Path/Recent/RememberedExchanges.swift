@@ -6,12 +6,12 @@ import NetworkCore
 package struct RememberedExchanges: Sendable {
     /// The lines without their newlines.
     package let known: Set<[UInt8]>
-    /// The lines that can be read, in the order in which their exchanges ended.
+    /// The parseable lines, in the order in which their exchanges ended.
     private let lines: [LogLine]
 
-    /// Reads lines, each of which may be there more than once.
+    /// Reads lines, which may contain duplicates.
     ///
-    /// Not on an event loop, which a thousand lines would keep busy.
+    /// It does not run on an event loop, which a thousand lines would block.
     package init(_ bytes: [UInt8]) async {
         (known, lines) = await OffLoop.compute {
             let known = Set(bytes.split(separator: UInt8(ascii: "\n")).map(Array.init))
@@ -23,7 +23,7 @@ package struct RememberedExchanges: Sendable {
         }
     }
 
-    /// The last lines of those that are wanted.
+    /// Returns the last lines that satisfy a condition.
     package func last(_ count: Int, where isWanted: (LogLine) -> Bool) -> [LogLine] {
         lines.filter(isWanted).suffix(count)
     }

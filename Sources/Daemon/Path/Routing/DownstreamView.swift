@@ -2,7 +2,7 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The names of a channel's upstreams, as their responses may spell them.
+/// The names of a channel's upstreams in their responses.
 package struct UpstreamNames: Sendable {
     /// One upstream URL.
     struct Name: Sendable {
@@ -16,7 +16,7 @@ package struct UpstreamNames: Sendable {
             template = PathTemplate(basePath)
         }
 
-        /// What follows the base path in a path below it: empty, or from a `/`, `?` or `#` on.
+        /// Returns the part of a path below the base path: empty, or beginning with `/`, `?` or `#`.
         func rest(of path: Substring) -> Substring? {
             if let template { return template.match(path)?.rest }
             guard path.utf8.starts(with: basePath.utf8) else { return nil }
@@ -24,7 +24,8 @@ package struct UpstreamNames: Sendable {
             return rest.first.map { "/?#".contains($0) } ?? true ? rest : nil
         }
 
-        /// The path with the marker in place of this credential; `nil` where it has none of it.
+        /// Returns the path with the marker instead of this credential; `nil` if the path does not contain
+        /// it.
         func hidden(_ value: String, in path: Substring) -> String? {
             guard let template, let match = template.match(path), match.value == value else {
                 return nil
@@ -32,7 +33,7 @@ package struct UpstreamNames: Sendable {
             return template.filled(with: PathTemplate.encodedMarker) + match.rest
         }
 
-        /// The target as it is shown: with the marker in place of whatever credential it has.
+        /// Returns the target with the marker instead of any credential; `nil` outside the template.
         func shown(_ target: String) -> String? {
             guard let template, let match = template.match(target) else { return nil }
             return template.text + match.rest
@@ -40,9 +41,9 @@ package struct UpstreamNames: Sendable {
     }
 
     let all: [Name]
-    /// Another authority that the upstreams are told to be, and so call themselves.
+    /// The configured authority in requests, by which the upstreams may call themselves.
     private let alias: Authority?
-    /// Whether they call themselves what the app calls netproxy.
+    /// Whether the upstreams call themselves by the client's name for netproxy.
     private let useAppsName: Bool
 
     init(_ configuration: ChannelConfiguration) {
@@ -51,9 +52,9 @@ package struct UpstreamNames: Sendable {
         alias = if case .name(let name) = configuration.host { Authority(name) } else { nil }
     }
 
-    /// Whether a URL's authority is an upstream's own, with the port that goes with its scheme.
+    /// Whether a URL has the authority of an upstream, with the port of its scheme.
     ///
-    /// Servers that do not know of the TLS in front of them say `http` of themselves.
+    /// Servers that are unaware of a TLS terminator in front of them use `http` in their own URLs.
     func isOwn(_ authority: Authority, _ scheme: Origin.Scheme, calledByApp app: Authority?) -> Bool
     {
         if authority == alias || (useAppsName && authority == app) { return true }
@@ -66,36 +67,36 @@ package struct UpstreamNames: Sendable {
     }
 }
 
-/// How the app of one exchange names the API: what an upstream says of itself is translated by it.
+/// The client's names for the API in one exchange, into which the upstream's references are translated.
 struct DownstreamView {
-    /// Where a reference in a response leads an app that follows it.
+    /// The destination of a client that follows a reference in a response.
     enum Lead: Equatable {
-        /// Back to netproxy, as it is.
+        /// The reference leads back to netproxy unchanged.
         case here
-        /// To the upstream itself; through netproxy by this reference.
+        /// The reference leads past netproxy to the upstream; the value is its translation.
         case upstream(String)
-        /// To another server, or out of the upstream's base path.
+        /// The reference leads to another server, or out of the upstream's base path.
         case elsewhere
     }
 
     private let names: UpstreamNames
-    /// The one that answered.
+    /// The upstream that responded.
     private let answering: UpstreamNames.Name
-    /// The authority that the app used.
+    /// The authority in the client's request.
     private let authority: Authority?
-    /// What the app's paths have in place of the upstream's base path.
+    /// The client's counterpart of the upstream's base path.
     private let basePath: String
-    /// The path that was asked for, as the upstream calls it.
+    /// The requested path in the upstream's notation.
     private let upstreamPath: Substring
 
-    /// Compares the target of the app with that of the upstream.
+    /// Derives the names from the targets of the client and the upstream.
     ///
     /// - Parameters:
-    ///   - names: of the channel's upstreams; at least one.
-    ///   - destination: the one that was asked; `nil` for the first.
-    ///   - authority: what the app named.
-    ///   - appTarget: of its request.
-    ///   - upstreamTarget: of the request to the first upstream.
+    ///   - names: the names of the channel's upstreams; at least one.
+    ///   - destination: the upstream that responded; `nil` for the first.
+    ///   - authority: the authority in the client's request.
+    ///   - appTarget: the target of the client's request.
+    ///   - upstreamTarget: the target of the request to the first upstream.
     init?(
         _ names: UpstreamNames,
         answering destination: Origin?,
@@ -110,12 +111,12 @@ struct DownstreamView {
         let path = TargetPath(upstreamTarget).path
         let rest = first.rest(of: path) ?? path
         let appPath = TargetPath(appTarget).path
-        // With nothing after its prefix, a path gets a slash that the app has not sent.
+        // A path that ends after its prefix gets a slash that the client has not sent.
         basePath = String(appPath.hasSuffix(rest) ? appPath.dropLast(rest.count) : appPath)
         upstreamPath = answering.basePath + rest
     }
 
-    /// Where a reference leads (RFC 3986 §4.1).
+    /// Returns the destination of a reference (RFC 3986 §4.1).
     func lead(_ reference: Substring) -> Lead {
         if let (scheme, length) = DownstreamView.scheme(of: reference) {
             guard let scheme else { return .here }
@@ -125,7 +126,7 @@ struct DownstreamView {
             return lead(reference, answering.origin.scheme, form: .network)
         }
         if reference.hasPrefix("/") { return lead(path: reference) }
-        // Other relative references mean the same to both, unless they climb.
+        // Other relative references mean the same to both, unless they contain `..`.
         let path = reference.prefix { $0 != "?" && $0 != "#" }
         guard path.split(separator: "/").contains("..") else { return .here }
         return lead(path: resolved(path) + reference[path.endIndex...])
@@ -135,7 +136,7 @@ struct DownstreamView {
         case absolute, network
     }
 
-    /// The scheme of an absolute URL and its length with the colon; no scheme for one that is not HTTP's.
+    /// Returns the scheme of an absolute URL, `nil` if it is not HTTP, and its length with the colon.
     private static func scheme(of reference: Substring) -> (Origin.Scheme?, Int)? {
         let name = reference.prefix {
             $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
@@ -147,7 +148,7 @@ struct DownstreamView {
         return (scheme, name.count + 1)
     }
 
-    /// Where `//authority/path` leads.
+    /// Returns the destination of `//authority/path`.
     private func lead(_ rest: Substring, _ scheme: Origin.Scheme, form: Form) -> Lead {
         guard rest.hasPrefix("//") else { return .elsewhere }
         let text = rest.dropFirst(2).prefix { !"/?#".contains($0) }
@@ -170,7 +171,7 @@ struct DownstreamView {
         return translated == path ? .here : .upstream(translated)
     }
 
-    /// A path of the upstream as the app would ask for it; `nil` if it cannot.
+    /// Returns the client's path for a path of the upstream; `nil` if there is none.
     func translated(_ path: Substring) -> String? {
         let own = answering.rest(of: path)
         guard let rest = own ?? names.all.lazy.compactMap({ $0.rest(of: path) }).first else {
@@ -180,20 +181,20 @@ struct DownstreamView {
         return translated.hasPrefix("/") ? translated : "/" + translated
     }
 
-    /// The base path as the app sees it, for cookies of all of the upstream.
+    /// The client's path for the upstream's base path, for cookies of the whole upstream.
     var root: String { basePath.isEmpty ? "/" : basePath }
 
-    /// The same as the upstream sees it.
+    /// The upstream's base path, for cookies of the whole upstream.
     var upstreamRoot: String { answering.basePath.isEmpty ? "/" : answering.basePath }
 
-    /// Whether a cookie's path includes another one (RFC 6265 §5.1.4).
+    /// Whether a cookie's path includes another path (RFC 6265 §5.1.4).
     static func path(_ path: Substring, encloses other: String) -> Bool {
         guard other.hasPrefix(path) else { return false }
         return path.hasSuffix("/") || other.count == path.count
             || other.dropFirst(path.count).hasPrefix("/")
     }
 
-    /// Whether a cookie's domain includes the host that the app used (RFC 6265 §5.1.3).
+    /// Whether a cookie's domain includes the host in the client's request (RFC 6265 §5.1.3).
     func isWithin(domain: Substring) -> Bool {
         let domain = domain.drop { $0 == "." }.lowercased()
         guard let authority, !domain.isEmpty else { return false }
@@ -201,7 +202,7 @@ struct DownstreamView {
             || (!authority.isIPLiteral && authority.host.hasSuffix(".\(domain)"))
     }
 
-    /// A relative path with its dot segments against the path that was asked for (RFC 3986 §5.2).
+    /// Resolves a relative path with dot segments against the requested path (RFC 3986 §5.2).
     private func resolved(_ path: Substring) -> Substring {
         var segments = upstreamPath.split(separator: "/", omittingEmptySubsequences: false)
         segments.removeLast()

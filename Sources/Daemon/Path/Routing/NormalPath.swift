@@ -1,11 +1,11 @@
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// A path in the one spelling that patterns are compared in (RFC 3986 §6.2.2): escapes in upper case,
-/// unreserved characters as they are, and everything that no path may hold escaped.
+/// A path in the normal form for comparison with patterns (RFC 3986 §6.2.2).
 ///
-/// `/caf%c3%a9`, `/caf%C3%A9` and `/%63af%C3%A9` are the same path. Escaped slashes and the like stay
-/// what they are: `%2F` is no slash.
+/// Escapes are in upper case; unreserved characters are never escaped, and characters not allowed in a
+/// path always are. `/caf%c3%a9`, `/caf%C3%A9` and `/%63af%C3%A9` are the same path. Escaped delimiters
+/// stay escaped: `%2F` is not a slash.
 struct NormalPath {
     private(set) var bytes: [UInt8] = []
 
@@ -27,8 +27,9 @@ struct NormalPath {
         }
     }
 
-    /// Whether a byte that is not escaped stays so: the delimiters of RFC 3986 §3.3, and a bare `%`,
-    /// which only a pattern can have.
+    /// Whether an unescaped byte stays unescaped.
+    ///
+    /// These are the delimiters of RFC 3986 §3.3 and a bare `%`, which occurs only in patterns.
     private static func mayStand(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "!"),
@@ -44,9 +45,9 @@ struct NormalPath {
     }
 }
 
-/// A byte of a path or a query, which may be escaped.
+/// Decodes a possibly escaped byte of a path or a query.
 enum PercentByte {
-    /// The byte at an index, and how many bytes stand for it: 3 if it is escaped, else 1.
+    /// Returns the byte at an index and its encoded length: 3 if it is escaped, else 1.
     static func decoded(at index: Int, in text: Span<UInt8>) -> (byte: UInt8, length: Int) {
         let byte = text[index]
         guard byte == UInt8(ascii: "%"), index + 2 < text.count,

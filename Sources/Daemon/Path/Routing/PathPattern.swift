@@ -1,8 +1,8 @@
 import NetproxyHTTPMessage
 
-/// A pattern for paths in which `*` matches any characters, slashes included: `/orders/*`.
+/// A pattern for paths in which `*` matches any characters, including slashes: `/orders/*`.
 ///
-/// Paths are compared in their normal form: `/caf%c3%a9` fits the pattern `/caf%C3%A9`.
+/// Paths are compared in their normal form, so `/caf%c3%a9` matches the pattern `/caf%C3%A9`.
 struct PathPattern: Sendable, CustomStringConvertible {
     let description: String
     private let bytes: [UInt8]
@@ -23,7 +23,7 @@ struct PathPattern: Sendable, CustomStringConvertible {
         PathPattern.matches(bytes.span, path)
     }
 
-    /// The path of a target, without the query and the upstream's base path.
+    /// Returns the path of a target without the query and the upstream's base path.
     static func path(of target: String, below base: String) -> String {
         let path = TargetPath(target).path
         guard !base.isEmpty, path.utf8.starts(with: base.utf8) else { return String(path) }
@@ -41,7 +41,7 @@ struct PathPattern: Sendable, CustomStringConvertible {
             } else if place < pattern.count, pattern[place] == path[index] {
                 (place, index) = (place + 1, index + 1)
             } else if let last = star {
-                // The last star takes one more byte.
+                // Extend the match of the last star by one byte.
                 star = (last.place, last.index + 1)
                 (place, index) = (last.place + 1, last.index + 1)
             } else {

@@ -2,13 +2,12 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// What the fields of a response refer to, and what becomes of it on the way to the app.
+/// Edits the references in the fields of a response before the client sees them.
 ///
-/// Links and cookies of the upstream's own are mapped to the app's names where the channel asks for
-/// that. A credential that stands in the query or the path comes back in such fields: the app never sees
-/// it.
+/// The upstream's own links and cookies are translated into the client's names if the channel is
+/// configured so. A credential in the query or the path returns in such fields; it is always removed.
 struct ResponseReferences {
-    /// The fields with references, of those that a lookup of a bit finds; a challenge may refer to metadata.
+    /// The known fields with references, for a lookup by bits; a challenge may refer to metadata.
     private static let known = KnownFieldSet(
         .location,
         .contentLocation,
@@ -16,12 +15,12 @@ struct ResponseReferences {
         .setCookie,
         .wwwAuthenticate
     )
-    /// The lengths of the names of the others, as bits.
+    /// The lengths of the other field names, as bits.
     private static let lengths = LeadsAway.Field.allCases.map(\.name)
         .filter { $0.known == nil }
         .reduce(UInt64(0)) { $0 | 1 << UInt64($1.text.utf8.count) }
 
-    /// Whether a section may have a field with a reference.
+    /// Whether a field section may contain a reference.
     static func mayBe(in headers: HTTPHeaders) -> Bool {
         !headers.knownFields.isDisjoint(with: known)
             || headers.hasOther(ofLengths: lengths)
@@ -30,10 +29,10 @@ struct ResponseReferences {
 
     let view: DownstreamView
     let rewritten: Set<RewrittenPart>
-    /// Hides the credential that was sent; `nil` where it cannot come back.
+    /// Hides the credential in the request; `nil` if responses cannot repeat it.
     var reflection: CredentialReflection?
 
-    /// Edits the field section of a response, and tells what leads its reader past netproxy.
+    /// Edits the field section of a response, and returns the references that lead past netproxy.
     func edit(_ headers: inout HTTPHeaders) -> LeadsAway {
         var leads = LeadsAway()
         for field in LeadsAway.Field.allCases where headers.contains(field.name) {
@@ -81,7 +80,7 @@ struct ResponseReferences {
         return reflection?.hidden(in: result) ?? result
     }
 
-    /// The targets of links stand between angle brackets (RFC 8288 §3).
+    /// Edits the targets of links, which are enclosed in angle brackets (RFC 8288 §3).
     private func links(_ value: String, _ leads: inout LeadsAway) -> String {
         var (text, isQuoted) = ("", false)
         var rest = value[...]
@@ -100,7 +99,7 @@ struct ResponseReferences {
         return text
     }
 
-    /// `5; url=…`, as browsers read it.
+    /// Edits the target of `5; url=…`, parsed as browsers do.
     private func refresh(_ value: String, _ leads: inout LeadsAway) -> String {
         let bytes = value.utf8.map(Grammar.lowercased)
         guard let mark = bytes.firstRange(of: Array("url=".utf8)) else { return value }
@@ -111,14 +110,15 @@ struct ResponseReferences {
             + value[target.endIndex...]
     }
 
-    /// A cookie for the host, the scheme and the path that the app uses (RFC 6265 §5.2).
+    /// Translates a cookie to the host, scheme and path of the client (RFC 6265 §5.2).
     private func cookie(_ value: String, _ leads: inout LeadsAway) -> String {
         let parts = value.split(separator: ";", omittingEmptySubsequences: false)
         guard rewritten.contains(.cookies) else {
             if parts.dropFirst().contains(where: isLost) { leads.insert(.cookie, .upstream) }
             return value
         }
-        // The prefixes of these names demand attributes (RFC 6265bis §4.1.3): a client would drop the rest.
+        // The prefixes of these names require attributes (RFC 6265bis §4.1.3); without them a client drops
+        // the cookie.
         let name = parts[0].drop { $0 == " " }.lowercased()
         if name.hasPrefix("__host-") { return value }
         let keepsSecure = name.hasPrefix("__secure-")
@@ -129,7 +129,7 @@ struct ResponseReferences {
         return changed.joined(separator: ";")
     }
 
-    /// Whether an attribute keeps a client from sending a cookie back to netproxy.
+    /// Whether an attribute keeps a client from sending the cookie back to netproxy.
     private func isLost(_ part: Substring) -> Bool {
         let value = ResponseReferences.attributeValue(part)
         switch ResponseReferences.attributeName(part) {
@@ -140,12 +140,12 @@ struct ResponseReferences {
         }
     }
 
-    /// An attribute of a cookie as the app's own client takes it; `nil` for one that it would not.
+    /// Translates an attribute of a cookie for the client; `nil` if the client would reject the attribute.
     private func attribute(_ part: Substring) -> String? {
         let value = ResponseReferences.attributeValue(part)
         switch ResponseReferences.attributeName(part) {
         case "domain": return view.isWithin(domain: value) ? String(part) : nil
-        // Apps speak plain HTTP to netproxy; the others are void without it.
+        // Clients speak plain HTTP to netproxy, and the other attributes require `Secure`.
         case "secure", "partitioned": return nil
         case "samesite" where value.lowercased() == "none": return nil
         case "path":
@@ -170,13 +170,13 @@ extension ResponseReferences {
     }
 }
 
-/// Finds the credential of a request in what a response says of that request.
+/// Finds the credential of a request in the response.
 struct CredentialReflection {
     private let place: CredentialPlace
     private let credential: Credential
     private let names: UpstreamNames
 
-    /// Returns `nil` for a credential in a field, which no URL repeats, and for one that only signs.
+    /// Creates `nil` for a credential in a field, which no URL repeats, and for one that only signs.
     init?(of credential: Credential?, in place: CredentialPlace?, _ names: UpstreamNames) {
         guard let credential, credential.signing == nil, let place, place.fieldName == nil else {
             return nil
@@ -184,7 +184,7 @@ struct CredentialReflection {
         (self.place, self.credential, self.names) = (place, credential, names)
     }
 
-    /// A reference without the credential, which netproxy adds again when it is followed.
+    /// Returns a reference without the credential, which netproxy adds again to the client's next request.
     func hidden(in reference: String) -> String {
         let value = place.value(of: credential)
         var text = reference
@@ -199,7 +199,7 @@ struct CredentialReflection {
         return Redaction.hiding([credential.bare], in: text, by: PathTemplate.encodedMarker)
     }
 
-    /// Hides the credential in all fields, `Proxy-Status` of another proxy among them.
+    /// Hides the credential in all fields, including the `Proxy-Status` of another proxy.
     func hideElsewhere(in headers: inout HTTPHeaders) {
         let secret = [credential.bare]
         guard headers.contains(where: { Redaction.hiding(secret, in: $0.value) != $0.value }) else {
@@ -218,15 +218,15 @@ struct CredentialReflection {
     }
 }
 
-/// Which fields of a response led its reader past netproxy, by name: their values are not kept.
+/// The response fields whose references lead past netproxy, without their values.
 struct LeadsAway: Equatable {
     enum Field: UInt32, CaseIterable {
         case location, contentLocation, link, refresh, cookie
-        /// Where Google has an upload continue.
+        /// The URL at which a Google upload continues.
         case uploadURL, uploadControlURL
-        /// Where Azure tells how far an operation is.
+        /// The URL with the progress of an Azure operation.
         case operationLocation, asyncOperation
-        /// The URL of what an OData request has made (OData 4.01 §8.3.4).
+        /// The URL of an entity created by an OData request (OData 4.01 §8.3.4).
         case entityID
 
         var name: HTTPFieldName {
@@ -255,7 +255,7 @@ struct LeadsAway: Equatable {
         bits |= 1 << (field.rawValue * 2 + kind.rawValue)
     }
 
-    /// The names of the fields that led to one kind of place.
+    /// Returns the fields that lead to one kind of destination.
     func fields(leadingTo kind: Kind) -> [Field] {
         Field.allCases.filter { bits & 1 << ($0.rawValue * 2 + kind.rawValue) != 0 }
     }

@@ -6,28 +6,30 @@ import NetproxyHTTPMessage
 
 /// The rule that chose the channel of a request.
 enum RoutingRule: UInt8, Sendable {
-    /// It came over the channel's own listener.
+    /// The request arrived at the channel's own listener.
     case listener
-    /// Its host is one of the channel's.
+    /// The host of the request is one of the channel's.
     case host
-    /// The authority of its absolute-form target is the channel's upstream.
+    /// The authority of the absolute-form target is the channel's upstream.
     case upstream
-    /// Its path begins with the channel's.
+    /// The path begins with the channel's prefix.
     case path
 }
 
-/// Finds the channel of a request and the target for its upstream: an immutable table that every loop
-/// shares.
+/// Finds the channel of a request and the target for its upstream.
+///
+/// The table is immutable, and all loops share it.
 final class Router: Sendable {
-    /// A channel, and the target for its upstream.
+    /// The channel of a request, and the target for its upstream.
     struct Route {
-        /// Position in the configuration's list of channels.
+        /// The index in the configuration's list of channels.
         let channel: Int
-        /// Path and query for the upstream, byte for byte; a credential in the path is its marker here.
+        /// The path and query for the upstream, byte for byte; a credential in the path is replaced by its
+        /// marker.
         let target: String
-        /// What the app has put in the path in the credential's place.
+        /// The client's text at the credential's place in the path.
         var ownCredential: String?
-        /// The rule that chose it.
+        /// The rule that chose the channel.
         let rule: RoutingRule
     }
 
@@ -39,22 +41,22 @@ final class Router: Sendable {
         let basePath: String
         let template: PathTemplate?
 
-        /// Whether an authority with the same host names it, with or without a port.
+        /// Whether an authority with the same host names the upstream, with or without a port.
         func isNamed(by authority: Authority) -> Bool {
             authority.port.map { $0 == port } ?? true
         }
     }
 
-    /// The channels' names for messages, each with its path unless that is its name.
+    /// The names of the channels in messages, each with its path unless the path is `/NAME`.
     private let names: [String]
     private let basePaths: [String]
-    /// The base paths that have a place for a credential.
+    /// The templates of base paths with a place for a credential.
     private let templates: [PathTemplate?]
     private let channelsByName: [String: Int]
     private let channelsByHost: HostIndex
     private let upstreamsByHost: [String: [Upstream]]
     private let paths: PathTable
-    /// Whether an IP address is the host of any channel.
+    /// Whether any channel has an IP address as a host.
     private let hasAddresses: Bool
 
     init(_ channels: [ChannelConfiguration]) {
@@ -98,13 +100,15 @@ final class Router: Sendable {
         paths = PathTable(rules)
     }
 
-    /// Whether the host belongs to a channel, so that a `Host` field may name it.
+    /// Whether a channel claims the host, so that `Host` may name it.
     func isChannelHost(_ host: String) -> Bool {
         channelsByHost[host] != nil || channelsByHost.matching(host) != nil
     }
 
-    /// The route of a request (contract section 3): the listener's channel, else the longest host, where a
-    /// name counts more than a pattern, else the longest path prefix.
+    /// Returns the route of a request (contract section 3).
+    ///
+    /// The listener's channel comes first, then the longest host, with names before patterns, then the
+    /// longest path prefix.
     ///
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
@@ -127,7 +131,7 @@ final class Router: Sendable {
             if let channel = channelsByHost[authority.host] {
                 return try below(channel, target, by: .host)
             }
-            // The name of an upstream is exact, too.
+            // The host of an upstream is exact, so it too precedes a pattern.
             if upstreamsByHost[authority.host] == nil,
                 let channel = channelsByHost.matching(authority.host)
             {
@@ -161,7 +165,7 @@ final class Router: Sendable {
         upstreamsByHost[authority.host]?.contains { $0.isNamed(by: authority) } ?? false
     }
 
-    /// The route of `OPTIONS *`: to the channel of the listener or of the Host.
+    /// Returns the route of `OPTIONS *`: the channel of the listener or of `Host`.
     private func wholeServer(
         _ head: RequestHead,
         _ dedicated: String?
@@ -197,9 +201,9 @@ final class Router: Sendable {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
 
-    /// The route of a request over a channel's own listener: to that channel, whatever the request names.
+    /// Returns the route of a request on a channel's own listener, which always leads to that channel.
     ///
-    /// Where it names the channel's upstream, its path is the upstream's.
+    /// If the request names the channel's upstream, its path is the upstream's.
     private func over(
         listenerOf channel: Int,
         _ form: RequestTarget,
@@ -212,7 +216,8 @@ final class Router: Sendable {
         return try absolute(authority, target, by: .listener) { $0.channel == channel }
     }
 
-    /// The route of a forward-proxy request: the authority names the upstream, and the path stays as it is.
+    /// Returns the route of a forward-proxy request: its authority names the upstream, and its path does
+    /// not change.
     private func absolute(
         _ authority: Authority,
         _ target: String,
@@ -244,7 +249,7 @@ final class Router: Sendable {
         throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 403)
     }
 
-    /// The route of a path relative to the channel: after the base path.
+    /// Returns the route of a path relative to the channel's base path.
     private func below(
         _ channel: Int,
         _ target: String,
@@ -253,11 +258,11 @@ final class Router: Sendable {
         let base = basePaths[channel]
         guard target.utf8.first == UInt8(ascii: "/") else {
             if target == "*" { return try wholeServer(channel, by: rule) }
-            // After the prefix there may be nothing, or only a query: that is the base path itself.
+            // The path may end at the prefix or continue with a query; it then is the base path itself.
             return Route(channel: channel, target: (base.isEmpty ? "/" : base) + target, rule: rule)
         }
         guard TargetPath.staysUnder("", target) else { throw Router.leaves() }
-        // A client library sends the whole path that it knows, with its own credential in it.
+        // A client library sends the whole path of the API, including its own credential.
         if let template = templates[channel], template.isRecognizable,
             let match = template.match(target)
         {
@@ -266,7 +271,7 @@ final class Router: Sendable {
         return Route(channel: channel, target: base.isEmpty ? target : base + target, rule: rule)
     }
 
-    /// The route of a path that has a value in the credential's place.
+    /// Returns the route of a path with a value in the credential's place.
     private func inPlace(
         _ match: PathTemplate.Match,
         of channel: Int,
@@ -285,9 +290,11 @@ final class Router: Sendable {
         )
     }
 
-    /// The longest base path comes first, because it says most about the request.
+    /// Whether an upstream precedes another with the same host: the longest base path comes first, as the
+    /// most specific.
     ///
-    /// Of equals, the one whose URL needs no port: it is what an authority without a port names.
+    /// Among equals, the one with the default port comes first, since an authority without a port names
+    /// it.
     private static func precedes(_ left: Upstream, _ right: Upstream) -> Bool {
         let (length, other) = (left.basePath.utf8.count, right.basePath.utf8.count)
         return length == other ? left.isDefaultPort && !right.isDefaultPort : length > other
@@ -321,18 +328,18 @@ final class Router: Sendable {
     }
 }
 
-/// The error for a channel name that the configuration does not have.
+/// The error for a channel name that is not in the configuration.
 package struct UnknownChannel: CustomStringConvertible {
     private let name: String
     private let present: [String]
 
-    /// Names the channel, and those that exist.
+    /// Creates the error with the name and the existing names.
     package init(name: String, present: [String]) {
         self.name = name
         self.present = present
     }
 
-    /// A sentence with the names that exist.
+    /// The sentence that lists the existing names.
     package var description: String {
         "there is no channel \(name); there are: \(present.joined(separator: ", "))"
     }

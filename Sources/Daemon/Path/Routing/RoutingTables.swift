@@ -1,30 +1,31 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// The channels by path prefix: a hash of the first segment leads to the longest prefix that ends where a
-/// segment does.
+/// The channels by path prefix.
 ///
-/// A lookup among a thousand channels costs no more than among one.
+/// A hash of the first segment finds the longest prefix that ends at a segment boundary. A lookup among a
+/// thousand channels costs no more than among one.
 struct PathTable: Sendable {
-    /// One channel's prefix.
+    /// The prefix of one channel.
     struct Rule: Sendable {
         let channel: Int
-        /// Without the slash at the end: `/orders`; empty for `/`.
+        /// The prefix without the final slash: `/orders`; empty for `/`.
         let prefix: String
         /// Whether the prefix is removed.
         let strips: Bool
     }
 
-    /// Lists of rules, longest prefix first; the number of slots is a power of two.
+    /// The rules by hash, longest prefix first; the number of slots is a power of two.
     private let slots: [[Rule]]
-    /// The rules for `/`, which match what no other does.
+    /// The rules for `/`, which match all other paths.
     private let roots: [Rule]
 
-    /// The path that was probably meant: `; did you mean /orders/1?`; empty if none is alike.
+    /// Returns a suggestion for a mistyped path: `; did you mean /orders/1?`; empty if no prefix is
+    /// similar.
     func suggestion(for target: String) -> String {
         let path = String(TargetPath(target).path)
         let prefixes = slots.flatMap { $0 }.map(\.prefix).sorted()
-        // As many segments as the prefix that it is compared with.
+        // Compare as many segments as the prefix has.
         for length in Set(prefixes.map { $0.count { $0 == "/" } }).sorted(by: >) {
             let segments = path.split(separator: "/", omittingEmptySubsequences: false)
             guard segments.count > length else { continue }
@@ -49,7 +50,7 @@ struct PathTable: Sendable {
         roots = sorted.filter(\.prefix.isEmpty)
     }
 
-    /// The rule with the longest prefix of a target.
+    /// Returns the rule with the longest prefix of a target.
     func rule(for target: String) -> Rule? {
         let bytes = target.utf8.span
         for rule in slots[PathTable.hash(bytes) & (slots.count - 1)]
@@ -67,7 +68,7 @@ struct PathTable: Sendable {
         return target.count == prefix.count || isEnd(target[prefix.count])
     }
 
-    /// FNV-1a over the first segment.
+    /// Hashes the first segment with FNV-1a.
     private static func hash(_ target: Span<UInt8>) -> Int {
         var hash: UInt32 = 2_166_136_261
         var index = 1
@@ -83,15 +84,15 @@ struct PathTable: Sendable {
     }
 }
 
-/// The channels by the host that requests name.
+/// The channels by host.
 ///
-/// Most requests name `localhost` or a similar host and are routed by their path: its length alone tells
-/// that a host belongs to no channel.
+/// Most requests name `localhost` or a similar host and are routed by their path, so the length of the
+/// host usually shows that no channel claims it.
 struct HostIndex: Sendable {
     private let channels: [String: Int]
-    /// Of patterns such as `*.a.example`, by what follows the star.
+    /// The channels of patterns such as `*.a.example`, by the text after the star.
     private let suffixes: [String: Int]
-    /// A bit for the length of each host; the last one is for all that are longer.
+    /// The lengths of the hosts, as bits; the last bit is for all longer ones.
     private let lengths: UInt64
 
     init(_ hosts: [String: Int]) {
@@ -108,8 +109,9 @@ struct HostIndex: Sendable {
         lengths & HostIndex.length(of: host) == 0 ? nil : channels[host]
     }
 
-    /// The channel of the longest pattern that a host in lower case matches, at any depth.
-    // Apart from the names: where no channel has a pattern, nothing is looked for.
+    /// Returns the channel of the longest pattern that matches a host in lower case, at any depth.
+    ///
+    /// Separate from the subscript, so that configurations without patterns skip this search.
     func matching(_ host: String) -> Int? {
         guard !suffixes.isEmpty else { return nil }
         var rest = host[...]

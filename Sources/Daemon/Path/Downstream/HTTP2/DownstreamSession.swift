@@ -40,7 +40,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
     /// The time in which a client may still begin streams after the first GOAWAY.
     private static let farewell = Duration.seconds(1)
 
-    /// Takes over a connection whose first bytes are the preface.
+    /// Creates the session of a connection whose first bytes are the preface.
     package init(
         _ connection: DownstreamConnection,
         serve: @escaping (DownstreamStream) -> Void
@@ -63,7 +63,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
         wire.user = self
     }
 
-    /// Serves the connection; returns when it is closed and its exchanges are over.
+    /// Serves the connection, and returns when it is closed and its exchanges are over.
     package func run() async {
         rest()
         wire.start()
@@ -171,7 +171,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
 
     // MARK: - The end
 
-    /// Ends the connection after its exchanges, and after requests that are on their way.
+    /// Ends the connection after its exchanges, and after requests in transit.
     package func drain() {
         guard shutdown == .none else { return }
         shutdown = .draining

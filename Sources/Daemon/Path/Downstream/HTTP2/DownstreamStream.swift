@@ -16,7 +16,7 @@ package final class DownstreamStream: DownstreamExchange {
     var request: CurrentRequest
     package var listener: DownstreamConnection.Source { session.listener }
     package let peer: SocketPeer
-    /// Serves the exchange, and holds this stream: `finish()` ends both.
+    /// The task that serves the exchange, which retains this stream; `finish()` ends both.
     package var service: DownstreamConnection.Service?
     package var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
@@ -26,9 +26,9 @@ package final class DownstreamStream: DownstreamExchange {
     private let isConversation: Bool
     let stream: ExchangeStream
     private var pace: BodyPace
-    /// The number of the present read: a late cancellation does not end a later read.
+    /// The number of the current read: a late cancellation does not end a later read.
     private var read = 0
-    /// Whether a source was made of the content: its reader meets every fault of the content.
+    /// Whether the content has a reader, which sees every fault of the content.
     private var hasSource = false
     private var pending: PendingStreamResponse?
     private let life = LiveObject(DownstreamStream.self)
@@ -37,7 +37,7 @@ package final class DownstreamStream: DownstreamExchange {
     private var hasBegunResponse: Bool { state.outgoing != .head }
     var loop: EventLoop { session.loop }
 
-    /// A request whose head is here.
+    /// Creates a request from its head.
     init(_ id: Int32, on session: DownstreamSession, _ head: RequestHead, ends: Bool) {
         self.id = id
         self.session = session
@@ -54,7 +54,7 @@ package final class DownstreamStream: DownstreamExchange {
         request.takesTrailers = true
     }
 
-    /// A request that is refused.
+    /// Creates a refused request.
     init(
         _ id: Int32,
         on session: DownstreamSession,
@@ -78,7 +78,8 @@ package final class DownstreamStream: DownstreamExchange {
 
     // MARK: - Events of the session
 
-    /// The content breaks the rules: its reader responds with the fault, or the stream is reset.
+    /// Ends the request because its content violates the protocol: its reader responds with the fault, or
+    /// the stream is reset.
     func fail(_ fault: HTTP2Fault) {
         stream.refuse(fault)
         guard !hasSource || hasBegunResponse else { return }
@@ -86,12 +87,13 @@ package final class DownstreamStream: DownstreamExchange {
         close(.stream(.protocolError))
     }
 
-    /// The stream is closed: nothing comes or goes.
+    /// Closes the stream in both directions.
     func close(_ end: StreamState.End) { perform(stream.close(end)) }
 
     /// Frees the objects of the exchange, once its task has ended.
     ///
-    /// An upload may still send the content of a complete request to the upstream. It gets no more of any other.
+    /// An upload may still send the rest of a complete request to the upstream, but an incomplete request
+    /// gets no more content.
     func finish() {
         service = nil
         head = nil
@@ -99,7 +101,7 @@ package final class DownstreamStream: DownstreamExchange {
         perform(stream.finish())
     }
 
-    /// Ends the exchange at once; if its response has not begun, the client gets one that contains the reason.
+    /// Ends the exchange at once; a response that has not begun contains the reason.
     func cut() {
         abort()
         stream.stopReceiving(.noError)
@@ -147,7 +149,7 @@ package final class DownstreamStream: DownstreamExchange {
         return DownstreamStreamBody(self)
     }
 
-    /// The content, if all of it is here.
+    /// The content, if all of it has arrived.
     private var whole: HTTPBody? {
         let count = stream.content.count
         guard state.isComplete, count <= DownstreamStream.gatheringLimit else { return nil }
@@ -173,7 +175,7 @@ package final class DownstreamStream: DownstreamExchange {
     private static let gatheringTime = Duration.milliseconds(100)
     private static let gatheringLimit = 64 * 1024
 
-    /// The next piece of the request's content.
+    /// Returns the next piece of the request's content.
     func nextPiece() async throws -> ByteSlice? {
         if request.owesContinue {
             request.owesContinue = false
@@ -216,13 +218,13 @@ package final class DownstreamStream: DownstreamExchange {
         }
     }
 
-    /// Begins a read of the content; returns its number.
+    /// Begins a read of the content, and returns its number.
     func beginRead() -> Int {
         read += 1
         return read
     }
 
-    /// Ends one read of the content, but no later one.
+    /// Cancels one read of the content, but no later one.
     func cancelRead(_ number: Int) {
         if number == read { stream.endWait(.canceled) }
     }
@@ -230,7 +232,7 @@ package final class DownstreamStream: DownstreamExchange {
     // MARK: - The response
 
     package var isWritingInterim: Bool { false }
-    /// The connection goes on whatever becomes of a stream.
+    /// Whether the connection persists: the end of a stream does not affect it.
     package var persists: Bool { true }
 
     package func interimWritten() async {}
@@ -296,7 +298,7 @@ package final class DownstreamStream: DownstreamExchange {
         return written
     }
 
-    /// Sends a piece of content, and waits until the client has had room for it.
+    /// Sends a piece of content, and waits until the client has room for it.
     private func send(_ piece: ByteSlice, of source: any BodySource) async throws {
         guard state.isSending else { throw NetworkError.clientGone }
         guard stream.send(piece.count) == .send else { throw BodyWriter.LengthMismatch() }
@@ -304,7 +306,7 @@ package final class DownstreamStream: DownstreamExchange {
             throw BodyWriter.LengthMismatch()
         }
         session.send { $0.send(piece, on: id) }
-        // The end goes with the last bytes: in a window that they have used up, there would be no room for it.
+        // The end goes with the last bytes: if these fill the window, no room would be left for it.
         if state.hasSentLength, source.trailers() == nil { _ = sendEnd() }
         if shutdown == .cut { stream.stopWriting() }
         switch await stream.waitForRoom(idle: request.idleTimeout) {
@@ -314,14 +316,14 @@ package final class DownstreamStream: DownstreamExchange {
         }
     }
 
-    /// Ends the response, unless that has happened.
+    /// Ends the response, unless it has ended already.
     private func sendEnd(_ trailers: HTTPHeaders? = nil) -> StreamState.Action {
         let action = stream.state.sendEnd()
         if action == .send { session.send { $0.end(id, trailers: trailers) } }
         return action
     }
 
-    /// After a complete response the rest of the request is not wanted (RFC 9113 §8.1).
+    /// Refuses the rest of the request after a complete response (RFC 9113 §8.1).
     private func endRequest() {
         guard !state.isComplete else { return }
         stream.stopReceiving(.noError)
@@ -335,12 +337,12 @@ package final class DownstreamStream: DownstreamExchange {
     }
 }
 
-/// A response whose content streams.
+/// A response with streamed content.
 struct PendingStreamResponse {
     let source: any BodySource
 }
 
-/// A response in the form of HTTP/2: the same as in HTTP/1, without the fields of a connection.
+/// A response in the form of HTTP/2: the same as in HTTP/1, without the connection fields.
 struct StreamResponse: ~Copyable {
     private(set) var content: ByteSlice?
     var source: (any BodySource)?
@@ -388,7 +390,7 @@ struct StreamResponse: ~Copyable {
     }
 }
 
-/// The content of a client's request, which is read as the upstream takes it.
+/// The content of a client's request, read as fast as the upstream accepts it.
 final class DownstreamStreamBody: BodySource {
     private let stream: LoopBound<DownstreamStream>
 
@@ -408,7 +410,7 @@ final class DownstreamStreamBody: BodySource {
 }
 
 extension NetworkError {
-    /// The error of a request that HTTP/2 does not allow.
+    /// Creates the error for a request that violates HTTP/2.
     init(_ fault: HTTP2Fault) {
         self.init(
             .httpRequestError,

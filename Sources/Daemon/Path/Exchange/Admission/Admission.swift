@@ -4,30 +4,31 @@ import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 
-/// Decides whether a request may use its channel: all checks, in the one order in which they run.
+/// Decides whether a request may use its channel, by all checks in a fixed order.
 ///
 /// A channel has only the checks that its configuration needs. A new check is an entry of `checks(of:)`,
-/// with the reason for its place, and a case of `admit`. Not `Sendable`.
+/// with the reason for its position, and a case of `admit`. Not `Sendable`.
 final class Admission {
-    /// A check by its name.
+    /// The name of a check.
     enum Check: Equatable {
         case host, page, preflight, outage, user, key, account, method, path, hiddenMetadata, rate
         case secondTarget, trace
     }
 
-    /// The verdict on a request that no check refuses.
+    /// The verdict on a request that passes all checks.
     enum Verdict {
-        /// It goes upstream.
+        /// The request may go upstream.
         case admitted(Admitted)
-        /// It is a preflight, which netproxy answers.
+        /// The request is a preflight, with netproxy's own response.
         case answered(Response)
     }
 
-    /// A request that may pass.
+    /// An admitted request.
     struct Admitted {
-        /// The target for the upstream; a credential in the path is its marker, unless the app brings one.
+        /// The target for the upstream; a credential in the path is replaced by its marker, unless it is
+        /// the client's own.
         fileprivate(set) var target: String
-        /// The same without a credential that the app brings.
+        /// The same target without the client's own credential.
         fileprivate(set) var shownTarget: String
     }
 
@@ -44,51 +45,54 @@ final class Admission {
         secondTargets = SecondTargetRules(of: rules, at: channel, router, addresses)
     }
 
-    /// The checks of a channel, in their order: who may know of it, who may use it, for which requests,
-    /// and how often.
+    /// Returns the checks of a channel in their order: who may see the channel, who may use it, for which
+    /// requests, and how often.
     static func checks(of rules: ChannelRules) -> [Check] {
         let (access, scope) = (rules.access, rules.scope)
         let order: [(check: Check, isNeeded: Bool)] = [
-            // First of all others: a web page whose own name leads here (DNS rebinding) must learn nothing
-            // of the channel.
+            // Before all others: a web page whose own name resolves to netproxy (DNS rebinding) must learn
+            // nothing about the channel.
             (.host, true),
-            // Before users and keys: a browser acts for its user, whoever made the page.
+            // Before users and keys: a browser acts for its user, regardless of the page's author.
             (.page, true),
-            // After the page is admitted, and before a key is required: a preflight can carry no key, and
-            // its method is not the one that the page wants.
+            // After the page is admitted, but before a key is required: a preflight has neither a key nor
+            // the method of the page's request.
             (.preflight, access.pages.listsOrigins),
             // Before users and keys: a channel in an outage may lack its own key, and no key opens it.
             (.outage, rules.outage != nil),
-            // Before the key: a user who is not listed must not be able to try keys.
+            // Before the key: an unlisted user must not be able to try keys.
             (.user, access.listsUsers),
-            // Before all that describes the channel's scope: that is for those who may use it.
+            // Before the checks whose errors describe the channel's scope, which only its users may see.
             (.key, access.looksForKeys),
-            // After the user and the key, which choose the credential.
+            // After the user and the key, which determine the credential.
             (.account, rules.accountChoice != nil || access.lent != nil),
-            // With the target as the router made it, which still contains a key that the app has shown.
+            // With the router's target, which still contains a key from the client.
             (.method, !scope.methods.isEmpty),
             (.path, scope.limitsPaths),
             // After the paths: a path out of scope is refused as such, even if it leads to metadata.
             (.hiddenMetadata, rules.hidden != nil),
-            // After all that refuses a request for its method or path: such a request uses up no rate.
+            // After all checks of the method and the path, so that refused requests do not use up the
+            // rate.
             (.rate, rules.limiter != nil),
-            // After the rate, which bounds the work: every second target is routed like a request.
+            // After the rate, which limits the work: every second target is routed like a request.
             (.secondTarget, true),
-            // Last: with the target that goes upstream, and without the fields that had a key.
+            // Last: with the target for the upstream, and without the fields that contained a key.
             (.trace, rules.sendsSecrets),
         ]
         return order.filter(\.isNeeded).map(\.check)
     }
 
-    /// Admits a request, or refuses it; its exchange learns what the checks find out, also of a refusal.
+    /// Admits a request, or refuses it.
+    ///
+    /// The checks record their findings in the exchange, even if they refuse the request.
     ///
     /// - Parameters:
-    ///   - exchange: its exchange; fields that contain a key for netproxy are removed from its head.
-    ///   - app: its connection.
-    ///   - route: its route.
-    ///   - now: the time, by a clock that all loops share.
+    ///   - exchange: the exchange; fields with a key for netproxy are removed from its head.
+    ///   - app: the exchange on the downstream connection.
+    ///   - route: the route of the request.
+    ///   - now: the time of a clock that all loops share.
     /// - Returns: the target for the upstream, or the response to a preflight.
-    /// - Throws: the refusal of the first check that it fails.
+    /// - Throws: the error of the first failed check.
     func admit<App: DownstreamExchange>(
         _ exchange: inout Exchange,
         from app: App,
@@ -96,9 +100,9 @@ final class Admission {
         at now: UInt64
     ) throws(NetworkError) -> Verdict {
         var admitted = Admitted(target: route.target, shownTarget: route.target)
-        // A credential of the app's own, unless that is a key for netproxy.
+        // Keep the client's own credential, unless it is a key for netproxy.
         if let own = route.ownCredential { admitted.target = rules.target(route.target, with: own) }
-        // The key that was lent to the app, if it has shown one.
+        // The lent key in the request, if any.
         var key: LentKey?
         for check in checks {
             switch check {
@@ -144,13 +148,13 @@ final class Admission {
         )
     }
 
-    /// The response to a preflight of a listed page; `nil` for all other requests.
+    /// Returns the response to a preflight of a listed page; `nil` for all other requests.
     private func preflight(_ exchange: borrowing Exchange) -> Response? {
         guard exchange.page != nil, CrossOrigin.isPreflight(exchange.head) else { return nil }
         return CrossOrigin.answer(to: exchange.head, allowing: rules.scope.methods)
     }
 
-    /// Checks the key, and takes it out of the request: it is for netproxy only.
+    /// Checks the key, and removes it from the request, since it is for netproxy only.
     ///
     /// - Returns: the key, if it was lent.
     private func checkKey<App: DownstreamExchange>(

@@ -3,15 +3,16 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Checks the targets that requests of a channel name in fields, and maps them to the upstream's names.
+/// Checks the targets in the fields of a channel's requests, and translates them into the upstream's
+/// names.
 struct SecondTargetRules {
     private let rules: ChannelRules
-    /// The channel's position in the configuration's list.
+    /// The index in the configuration's list of channels.
     private let channel: Int
     private let router: Router
     private let addresses: ListenAddresses
 
-    /// Makes the rules of a channel.
+    /// Creates the rules of a channel.
     init(
         of rules: ChannelRules,
         at channel: Int,
@@ -24,7 +25,7 @@ struct SecondTargetRules {
         self.addresses = addresses
     }
 
-    /// Maps the values of a field, and checks that the app may use the targets in them.
+    /// Translates the values of a field, and checks that the client may use their targets.
     ///
     /// - Throws: `http_request_denied` with 403.
     func map(
@@ -51,7 +52,7 @@ struct SecondTargetRules {
         for value in mapped { exchange.head.headers.append(field, validated: value) }
     }
 
-    /// The upstream's target for another target than the request's; `nil` if it is not one of the channel.
+    /// Returns the upstream's target for a target in a field; `nil` if it does not belong to the channel.
     private func target(
         _ target: RequestTarget,
         as exchange: borrowing Exchange,
