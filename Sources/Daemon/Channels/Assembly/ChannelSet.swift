@@ -68,10 +68,10 @@ package struct ChannelSet: Sendable {
         return (set, managers)
     }
 
-    /// Returns the manager whose tokens a new one continues with.
+    /// Returns the manager that a new one takes over from.
     ///
-    /// This is the present manager of that name. If it has the tokens of another account, this is the last
-    /// manager of that name with the same account whose tokens are unsaved.
+    /// This is the present manager of that name. If that one has the tokens of another account, it is the
+    /// last manager of that name with the same account and unsaved tokens.
     private func predecessor(
         of manager: OAuthManager,
         of owner: CredentialConfiguration.Owner,

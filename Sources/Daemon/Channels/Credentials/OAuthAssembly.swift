@@ -18,8 +18,8 @@ package struct OAuthAssembly: Sendable {
         case trial
         /// The client inspects the stored tokens.
         ///
-        /// The client secret, its key and a proxy's password are not read: possibly only the service may read
-        /// them.
+        /// The client secret, its key and a proxy's password are not read: this user may lack the permission,
+        /// which only the service needs.
         case look
     }
 
@@ -181,7 +181,7 @@ package struct OAuthAssembly: Sendable {
 
     /// Returns a transport for netproxy's own requests, such as those to the Security Token Service.
     ///
-    /// It trusts the same servers as the channel's API does.
+    /// Server certificates are verified like those of the channel's API.
     package func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
         guard tls.authorities != nil else { return OwnRequests(over: shared) }
         var options = options
@@ -335,7 +335,7 @@ package struct OAuthAssembly: Sendable {
         }.joined(separator: " ")
     }
 
-    /// Returns a token that is read for each request, because files with tokens are replaced.
+    /// Returns a token whose source is read for each request, because files with tokens are replaced.
     private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
         ExchangeGrant.Token(type: type, source: source(of: reference))
     }

@@ -14,7 +14,7 @@ struct RequestSignature: RequestSigning {
         let place: CredentialPlace
         /// The value of `Host`; `nil` for the authority of the request's origin.
         var authority: String?
-        /// The largest content that is read for signing, in bytes.
+        /// The largest content to read for signing, in bytes.
         var contentLimit: Int
         /// The API's time of day, learned from its rejections.
         let clock: ServerClock

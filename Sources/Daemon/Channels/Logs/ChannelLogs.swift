@@ -27,7 +27,7 @@ package final class ChannelLogs: Sendable {
     private let writer: LogWriter
     private let state: Mutex<State>
     private let report: OperatorReport
-    /// Reports lost lines for all channels: a full disk affects each of them.
+    /// Reports lost lines, once for all channels: a full disk affects every channel.
     private let losses: RateLimitedReport
 
     /// Creates the logs.

@@ -2,7 +2,7 @@ package import NetproxyConfig
 package import NetworkCore
 import Synchronization
 
-/// Reads the secrets of one start, reload or recovery, each of them once for all channels.
+/// Reads the secrets of one start, reload or recovery, each secret once for all channels.
 ///
 /// A program that prints a secret may take long, or print a different one the next time.
 package final class SecretReader: Sendable {
@@ -52,7 +52,7 @@ package final class SecretReader: Sendable {
 
     /// Runs the programs that print these secrets concurrently.
     ///
-    /// A reading then takes as long as the slowest program, not as long as all of them together. Later calls
+    /// A reading then takes as long as the slowest program, not as long as all programs together. Later calls
     /// return the output or the error.
     func runPrograms(secrets: [SecretReference], documents: [SecretReference]) async {
         await withTaskGroup(of: Void.self) { group in

@@ -24,7 +24,7 @@ package struct SecretError: Error, Hashable, CustomStringConvertible {
 
 /// Reads secrets from the place in a ``SecretReference``.
 ///
-/// Files are read off the event loops, except by `readWithoutHelper`.
+/// Files are read off the event loops, except in direct calls of `readWithoutHelper`.
 package struct SecretResolver: Sendable {
     /// The permitted content of a secret.
     package enum Kind: Sendable {
