@@ -13,7 +13,7 @@ import OriginTransport
 /// Assembles the channels of a configuration: reads secrets, opens logs, and creates OAuth managers.
 package final class ChannelAssembly: Sendable {
     let environment: [String: String]
-    /// The secrets of the channel under assembly; empty at other times.
+    /// The secrets for the current assembly of a channel; empty at other times.
     package let secrets: SecretReader
     package let oauthClients: OAuthAssembly
     /// Reads the secrets and files of channels.
@@ -255,7 +255,7 @@ extension [ChannelRecord] {
 }
 
 extension ChannelRecord {
-    /// The reasons for unusable credentials whose secrets were read.
+    /// The reasons for credentials that are unusable although their secrets were read.
     fileprivate var unusableCredentials: [String] {
         accounts.filter { $0.credential.isRead(in: inputs) }.compactMap(\.missing)
     }

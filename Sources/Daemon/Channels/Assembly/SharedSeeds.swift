@@ -3,8 +3,8 @@ import NetworkCore
 
 /// Refresh tokens that several credentials start with.
 ///
-/// A server that rotates refresh tokens treats the second use as theft and ends both sessions (RFC 9700
-/// §4.14.2).
+/// A server that rotates refresh tokens treats the second use as theft and ends both sessions; see RFC 9700
+/// §4.14.2.
 enum SharedSeeds {
     /// Returns a warning for each pair, unless both existed before.
     static func warnings(

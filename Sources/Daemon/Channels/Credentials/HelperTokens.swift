@@ -54,7 +54,7 @@ struct HelperTokens: OAuthService {
             let members = try decoder.container(keyedBy: Key.self)
             token = try members.decode(String.self, forKey: .token)
             scheme = try members.decodeIfPresent(String.self, forKey: .scheme)
-            // Accept numbers as text, like those of a token endpoint: shell scripts write them so.
+            // Accept numbers as text, like those of a token endpoint: shell scripts print them as strings.
             expiresIn = members.seconds(.expires_in)
         }
     }

@@ -18,14 +18,14 @@ package struct OAuthAssembly: Sendable {
         case trial
         /// The client inspects the stored tokens.
         ///
-        /// The client secret, its key and a proxy's password are not read: this user may lack the permission,
-        /// which only the service needs.
+        /// The client secret, its key and a proxy's password are not read: possibly only the service has
+        /// permission to read them.
         case look
     }
 
     private let secrets: SecretReader
     private let directory: String
-    /// The place of stored tokens.
+    /// The storage of tokens.
     package let state: StatePlace
     private let loop: EventLoop
     private let options: UpstreamOptions
@@ -350,13 +350,13 @@ package struct OAuthAssembly: Sendable {
         }
     }
 
-    /// Returns the client's secret as one that can be read again after it was replaced.
+    /// Returns the client's secret, which is read again after the server has rejected it.
     ///
     /// - Parameters:
     ///   - secret: the current secret.
     ///   - reference: the place of the secret.
     ///   - key: the key in `auth.oauth` that names the place.
-    ///   - credential: the credential that the secret belongs to.
+    ///   - credential: the credential of the client.
     ///   - check: for a key in PEM, throws an error if the new key is invalid; the old key then remains in
     ///     use.
     /// - Returns: `nil` for a secret that never changes.
@@ -454,9 +454,9 @@ package struct OAuthAssembly: Sendable {
         return options
     }
 
-    /// Returns the client's certificate and its key as a secret that can be read again.
+    /// Returns the client's certificate and its key, which are read again after the server has rejected them.
     ///
-    /// They have connections of their own: open connections have presented the old certificate.
+    /// They need new connections: open connections have presented the old certificate.
     private func rotatingCertificate(
         _ options: UpstreamOptions,
         of transport: ReplaceableTransport,

@@ -1,7 +1,7 @@
 package import NetworkCore
 import Synchronization
 
-/// A credential from a file or a program that is read again after a 401.
+/// A credential from a file or a program, which is read again after a 401.
 ///
 /// Rotating the credential requires no reload.
 package final class RotatingAuthorizer: Authorizing {

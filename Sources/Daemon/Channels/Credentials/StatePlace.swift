@@ -159,7 +159,7 @@ extension EtcdClient {
 }
 
 extension OAuthSettings.Grant {
-    /// Whether the grant starts with a user's sign-in, or with a refresh token that is used up.
+    /// Whether the grant starts with a user's sign-in, or with a single-use refresh token.
     package var needsSignIn: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true

@@ -91,7 +91,7 @@ package final class ChannelLogs: Sendable {
         next.directory = wanted.directory
         next.rotate = wanted.rotate
         let isMissing = try await ChannelLogs.makeMissingDirectory(next.directory)
-        // The open files of a removed directory are lost; open them again.
+        // If the directory was removed, its open files have no name any more; open them again.
         guard next != present else { return isMissing ? reopenFiles() : () }
         let sinks = state.withLock { [next] state in
             state.settings = next

@@ -4,7 +4,7 @@ import OAuth
 
 /// The result of one attempt to read the secrets and files of a channel.
 package struct ChannelReading: Sendable {
-    /// The read values; `fillIn` adds earlier ones.
+    /// The values read so far; `fillIn` adds earlier ones.
     package private(set) var inputs: ChannelInputs
     /// The problems, one for each key.
     private var problems: [ConfigurationError]

@@ -212,7 +212,7 @@ package struct SecretResolver: Sendable {
 /// A secret with a lifetime, in the format of an `auth.exec` helper: `{"token":"…","expires_in":3600}`.
 private struct PrintedSecret: Decodable {
     let token: String
-    /// The lifetime; `nil` if the program states none, or not as a number.
+    /// The lifetime; `nil` if the program states none, or one that is not a number.
     let lifetime: Duration?
 
     private enum Key: String, CodingKey {
