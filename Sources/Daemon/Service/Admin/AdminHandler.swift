@@ -130,7 +130,8 @@ struct AdminHandler: Sendable {
         return .text(200, lines.joined(separator: "\n") + "\n")
     }
 
-    /// Explains an exchange by its id, or the newest failed exchange of a channel.
+    /// Explains an exchange by its id, or the newest one of a channel that failed, was refused or was sent
+    /// again.
     private func why(_ name: String) async -> Response {
         if await daemon.channels[name] != nil { return await newest(of: name) }
         let requestID = name

@@ -17,7 +17,7 @@ package enum AdminRoute: Sendable, Equatable {
     case archive
     /// One exchange, by its request id.
     case why(String)
-    /// The newest failed exchange.
+    /// The newest exchange that failed, was refused or was sent again.
     case newest
     case keys
     case reload
@@ -73,7 +73,7 @@ package enum AdminRoute: Sendable, Equatable {
 
     /// Whether only root and the daemon's own user may use the route.
     ///
-    /// Members of its group may read and borrow keys.
+    /// Members of its group may only use the others: they read, and borrow keys.
     var isForOwner: Bool {
         switch self {
         case .page, .health, .readiness, .metrics, .status, .tail, .log, .archive, .why, .newest,

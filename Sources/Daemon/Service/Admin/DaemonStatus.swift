@@ -22,7 +22,7 @@ package struct DaemonStatus: Sendable, Codable {
         package var reason: String?
         /// The seconds until the next attempt to read them; `nil` during an attempt.
         package var nextAttemptS: Double?
-        /// The state of the OAuth token, if any; for several identities, see `identities` of the daemon.
+        /// The state of the OAuth token, if any; with several identities, see each identity.
         package var token: Token?
         /// The identities of the channel, in order.
         package var identities: [String]?

@@ -76,8 +76,7 @@ struct KeyLending {
                     identity != nil && channel.accounts.contains { $0.identity == identity }
                 }.map(\.name)
             ),
-            // Name the channels: over TCP, the key must not open a channel to which a later reload adds a
-            // key.
+            // A key lent over TCP must not open a channel that a later reload protects with a key.
             opening: reach == .tcp ? [] : Set(leased.map(\.name)),
             to: reach == .tcp ? .anyone : .permitted,
             peer

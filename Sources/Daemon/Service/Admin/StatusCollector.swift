@@ -14,8 +14,7 @@ struct StatusCollector {
 
     /// Returns the figures of this process; `startedAt` is its start time in seconds since 1970.
     func process(startedAt: Double) async -> DaemonStatus.Process {
-        // Do not run this on the caller's loop: with ten thousand descriptors it would block the loop for 10
-        // ms.
+        // Do not run this on the caller's loop: with 10,000 descriptors it takes 10 ms.
         let used = await OffLoop.compute { ProcessFigures() }
         return DaemonStatus.Process(
             startS: startedAt,

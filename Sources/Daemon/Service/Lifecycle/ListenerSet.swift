@@ -113,7 +113,7 @@ struct ListenerSet: Sendable {
     func url(of channel: ChannelConfiguration) -> String? {
         if let own = localAddress(of: channel.name) { return "http://\(own)" }
         guard let shared = localAddress(of: nil) else { return nil }
-        // A prefix that is not stripped is already part of the upstream's paths.
+        // An unstripped prefix is already part of the upstream's paths.
         let isPrefixed = channel.match.path != "/" && channel.match.strip == .remove
         return "http://\(shared)" + (isPrefixed ? channel.match.path : "")
     }

@@ -8,8 +8,7 @@ import NetworkCore
 
 /// The connections of clients and their tasks.
 extension Worker {
-    /// Returns a function that passes a new connection to another loop; `nil` if no loop has fewer
-    /// connections.
+    /// Returns a function that passes a new connection to a loop with fewer; `nil` if there is none.
     func betterPlace(_ number: Int) -> ((AcceptedSocket) -> Void)? {
         guard let load, let other = shared.spread?.lighter(than: load) else { return nil }
         let channel = listeners[number]?.channel
@@ -62,8 +61,7 @@ extension Worker {
         return connection
     }
 
-    /// Ends the connection without a request whose deadline is next, so that silent connections block no
-    /// client.
+    /// Ends the connection without a request whose deadline is first, so that silent ones block no client.
     ///
     /// - Returns: whether this loop had such a connection.
     private func freeConnection() -> Bool {
@@ -95,8 +93,7 @@ extension Worker {
                 interim: handler.interimWriter(for: connection)
             )
         )
-        // A client that disconnects ends its exchange. It may already have disconnected after its first
-        // bytes.
+        // A client that disconnects, even with its first bytes, ends its exchange.
         let end = {
             task.cancel()
             relay.abort()

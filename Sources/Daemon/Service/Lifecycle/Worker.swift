@@ -32,9 +32,9 @@ final class Worker {
     private var isAccepting = true
     var isDraining = false
     var connections: [ObjectIdentifier: DownstreamConnection] = [:]
-    /// The channels of a configuration that is about to take effect.
+    /// The channels of the next configuration, before it takes effect.
     private var prepared: [Channel] = []
-    /// The channels that are no longer in force, while an exchange uses them.
+    /// The channels of earlier configurations, while an exchange uses them.
     private var retired: [RetiredChannel] = []
     private var flusher: ActionTimer?
     private var isFlusherArmed = false
@@ -208,7 +208,8 @@ final class Worker {
     /// The lines of the remembered exchanges of this loop; some occur twice.
     var rememberedLines: [UInt8] { handler.recorder.recent.everyLine }
 
-    /// Returns the latest failed exchange of this loop, of a channel or of all.
+    /// Returns the latest exchange of this loop that failed, was refused or was sent again, of a channel or
+    /// of all.
     func newestTroubled(in channel: String?) -> RecentExchange? {
         handler.recorder.recent.newestTroubled(in: channel)
     }
@@ -287,7 +288,7 @@ final class Worker {
     }
 }
 
-/// A channel that is no longer in force, while an exchange uses it.
+/// A channel of an earlier configuration, while an exchange uses it.
 private struct RetiredChannel {
     weak var channel: Channel?
 }

@@ -139,7 +139,7 @@ struct WorkerPool: Sendable {
             .max { $0.time < $1.time }?.exchange
     }
 
-    /// Returns the most recent failed exchange, of a channel or of all.
+    /// Returns the latest exchange that failed, was refused or was sent again, of a channel or of all.
     func newestTroubled(in channel: String?) async -> RecentExchange? {
         var newest: (end: Int64, exchange: RecentExchange)?
         for worker in workers {

@@ -65,7 +65,7 @@ package struct HTMLPage {
         )
     }
 
-    /// Returns a response with this page and a new nonce; each mark in `texts` is replaced by its escaped
+    /// Returns a response with this page and a new nonce; replaces each mark in `texts` with its escaped
     /// text.
     package func response(status: HTTPStatus, filling texts: [String: String] = [:]) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
