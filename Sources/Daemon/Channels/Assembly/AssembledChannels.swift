@@ -3,11 +3,11 @@ package import NetproxyPath
 
 /// The channels of a configuration, and the outages of those that lack a secret or a file.
 package struct AssembledChannels: Sendable {
-    /// The reason for making channels, which decides how long that waits for their secrets.
+    /// The reason for assembling channels, which sets how long to wait for their secrets.
     package enum Occasion: Sendable {
-        /// Channels whose secrets take longer begin to serve later than the others.
+        /// The daemon starts; a channel with slow secrets begins to serve later than the others.
         case start
-        /// Meanwhile the present channels serve.
+        /// The configuration is reloaded; the present channels serve in the meantime.
         case reload
 
         var patience: Duration {
@@ -18,11 +18,11 @@ package struct AssembledChannels: Sendable {
         }
     }
 
-    /// An outage, and the reading that is still under way, if any.
+    /// An outage, and its pending reading, if any.
     package struct Recovery: Sendable {
         package let outage: ChannelOutage
         package let reading: Task<ChannelReading, Never>?
-        /// The words of helper programs, for the operator.
+        /// The output of helper programs, for the operator.
         package let words: [String]
     }
 
@@ -30,17 +30,17 @@ package struct AssembledChannels: Sendable {
     package private(set) var channels: [ChannelRecord] = []
     /// The channels that lack a secret or a file.
     package private(set) var recoveries: [Recovery] = []
-    /// The time after which a secret must be read again, if a program has stated one.
+    /// The time until a secret must be read again, if a helper program has stated one.
     package private(set) var secretLifetime: Duration?
 
     /// Adds a channel.
     ///
     /// - Parameters:
-    ///   - channel: the channel that takes the requests.
-    ///   - wanted: its configuration.
-    ///   - pending: the reading.
-    ///   - reasons: the reasons why it lacks something; `nil` if the reading has not ended.
-    ///   - pace: the pace of its recovery.
+    ///   - channel: the channel that serves the requests.
+    ///   - wanted: the channel's configuration.
+    ///   - pending: the reading of its secrets and files.
+    ///   - reasons: the reasons for missing secrets or files; `nil` if the reading has not ended.
+    ///   - pace: the pace of the channel's recovery.
     mutating func add(
         _ channel: ChannelRecord,
         of wanted: ChannelConfiguration,

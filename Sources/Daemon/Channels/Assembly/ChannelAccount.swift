@@ -4,25 +4,25 @@ import NetproxyPath
 import NetworkCore
 package import OAuth
 
-/// A credential with what supplies it; channels that use one identity have the same supplier.
+/// A credential and its authorizer; channels with the same identity share the authorizer.
 package struct ChannelAccount: Sendable {
     package let credential: CredentialConfiguration
-    /// The secrets and files that it was made of.
+    /// The secrets and files of the credential.
     package let inputs: ChannelInputs
     let authorizer: any Authorizing
-    /// Where its role is taken, if that follows from the channel's upstream.
+    /// The region of the Security Token Service, if it follows from the channel's upstream.
     var tokenRegion: String?
 
     /// The name of the identity; `nil` for the channel's own credential.
     package var identity: String? { credential.identity }
 
-    /// The reason why it cannot be used, if its secrets cannot be read or used.
+    /// The reason why the credential is unusable; `nil` if it is usable.
     var missing: String? { (authorizer as? MissingCredential)?.detail }
 
-    /// The engine of its tokens, if they can be renewed.
+    /// The token engine, if the credential has renewable tokens.
     package var engine: OAuthManager? { authorizer.engine }
 
-    /// The same for a channel, whose requests are signed for its own upstream where they are signed.
+    /// Returns the account for a channel; AWS requests are signed for that channel's own upstream.
     func signing(for channel: ChannelConfiguration) -> ChannelAccount {
         guard let settings = credential.aws, let known = authorizer as? AWSAuthorizer else {
             return self
@@ -35,14 +35,14 @@ package struct ChannelAccount: Sendable {
         )
     }
 
-    /// Which clients it is for.
+    /// The clients that may use the credential.
     var clients: AccountChoice.Clients {
         AccountChoice.Clients(identity: identity, users: credential.users)
     }
 }
 
 extension ChannelAccount {
-    /// Takes the place of a credential that cannot be made.
+    /// Creates an account for an unusable credential.
     init(
         _ credential: CredentialConfiguration,
         _ inputs: ChannelInputs,

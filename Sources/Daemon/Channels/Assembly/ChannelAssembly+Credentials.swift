@@ -10,13 +10,12 @@ import OAuth
 import OriginTransport
 
 extension ChannelAssembly {
-    /// Returns what supplies the credentials of a channel; those of `known` are used again if they were
-    /// made of the same.
+    /// Returns the accounts of a channel, and reuses accounts from `known` with the same settings and inputs.
     ///
-    /// A channel with several credentials gets a `MissingCredential` for each that cannot be made.
+    /// A channel with several credentials gets a `MissingCredential` for each unusable one.
     ///
-    /// - Throws: an error that names the credential and the key, for a secret that cannot be read or that
-    ///   no field may hold, unless the channel has another credential.
+    /// - Throws: an error that names the credential and the key if a secret cannot be read or is not valid in
+    ///   a header field, unless the channel has another credential.
     func accounts(
         of channel: ChannelConfiguration,
         _ inputs: ChannelInputs,
@@ -26,7 +25,7 @@ extension ChannelAssembly {
         var accounts: [ChannelAccount] = []
         for credential in channel.credentials {
             let part = inputs.part(of: credential)
-            // A signature depends on the channel, too, and has nothing to share but its key.
+            // A signature also depends on the channel; only its key could be shared.
             let tokenRegion = credential.aws?.tokenRegion(for: channel.upstreams.first?.origin)
             if !credential.signsRequests,
                 let shared = known.first(where: {
@@ -63,7 +62,7 @@ extension ChannelAssembly {
         return accounts
     }
 
-    /// Returns what supplies a credential to a channel; `nil` without one.
+    /// Returns the authorizer for a credential; `nil` if the channel has none.
     private func authorizer(
         _ credential: CredentialConfiguration,
         _ inputs: ChannelInputs,
@@ -126,8 +125,9 @@ extension ChannelAssembly {
         }
     }
 
-    /// Returns an authorizer for a fixed credential; one that can be replaced while the daemon runs is
-    /// read again after a 401.
+    /// Returns an authorizer for a fixed credential.
+    ///
+    /// The secret is read again after a 401 if it can change while the daemon runs.
     private func fixed(
         _ key: String,
         _ reference: SecretReference,
@@ -148,8 +148,9 @@ extension ChannelAssembly {
         }
     }
 
-    /// Returns an authorizer for a fixed credential that is made of some secrets; it is read again after a
-    /// refusal, if one of them can be replaced while the daemon runs.
+    /// Returns an authorizer for a fixed credential that consists of several secrets.
+    ///
+    /// The secrets are read again after a rejection if one can change while the daemon runs.
     private func rotating(
         _ first: StaticAuthorizer,
         from references: [SecretReference],
@@ -219,7 +220,8 @@ extension ChannelAssembly {
                 owner: credential.owner
             )
             if settings.role == nil, case .keys(let keys) = settings.source {
-                // Not the engine's: it pauses after a refusal, and keys may be replaced at any time.
+                // Do not use the token engine: it pauses after a rejection, but keys may be replaced at any
+                // time.
                 let base = rotating(
                     try await assembly.first(keys).held(),
                     from: settings.secretReferences,

@@ -10,32 +10,32 @@ import NetworkCore
 package import OAuth
 import OriginTransport
 
-/// Makes the channels of a configuration: reads secrets, opens logs, and makes OAuth managers.
+/// Assembles the channels of a configuration: reads secrets, opens logs, and creates OAuth managers.
 package final class ChannelAssembly: Sendable {
     let environment: [String: String]
-    /// The secrets of the channel that is being made; otherwise empty.
+    /// The secrets for the current assembly of a channel; empty at other times.
     package let secrets: SecretReader
     package let oauthClients: OAuthAssembly
     /// Reads the secrets and files of channels.
     package let inputs: InputReader
-    /// The directory of tokens, and of bodies that are kept on disk.
+    /// The directory of tokens and spilled bodies.
     private let stateDirectory: String
     /// The logs of the channels and of the daemon itself.
     package let logs: ChannelLogs
-    /// The log of the daemon itself, and of what no channel claims.
+    /// The log of the daemon itself, and of requests without a channel.
     package let ownLog: ChannelLog
     let report: OperatorReport
-    /// Called where the tokens of a channel are of another process's sign-in than it was made for.
+    /// Called with a channel's name if its stored tokens belong to a newer sign-in by another process.
     let followSignIn: @Sendable (String) -> Void
-    /// The keys of programs that run under `netproxy exec`.
+    /// The keys of programs under `netproxy exec`.
     package let clientKeys: ClientKeys
-    /// How often each channel's token was requested.
+    /// The number of token requests for each channel.
     package let tokenRequests = TokenRequests()
 
-    /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
+    /// Creates the parts that the channels of all configurations share.
     ///
-    /// `followSignIn` is called where the tokens of a channel are of another process's sign-in than it was
-    /// made for.
+    /// Token requests run on `loop`. `followSignIn` is called with a channel's name if its stored tokens
+    /// belong to a newer sign-in by another process.
     package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
@@ -68,11 +68,11 @@ package final class ChannelAssembly: Sendable {
         }
     }
 
-    /// Makes the channels of a configuration; one whose configuration, secrets and certificates have not
-    /// changed is kept with its token, its pools and its open connections.
+    /// Assembles the channels of a configuration.
     ///
-    /// A channel with an unreadable secret or file uses the earlier value. Without one, a channel in force
-    /// stays as it was, and another one refuses its requests.
+    /// An unchanged channel, with the same configuration, secrets and certificates, keeps its token, its
+    /// pools and its open connections. A channel with an unreadable secret or file uses the earlier value.
+    /// Without one, a channel in force stays as it was, and any other channel refuses its requests.
     ///
     /// - Parameters:
     ///   - configuration: the configuration.
@@ -90,7 +90,7 @@ package final class ChannelAssembly: Sendable {
         if let objection = FileTrust.objection(toDirectory: stateDirectory) {
             report("warning: state: \(objection)")
         }
-        // A failure here is the daemon's, not a channel's.
+        // An error here affects the daemon, not one channel.
         try await oauthClients.prepareState(for: configuration.channels)
         let readings = await inputs.read(
             configuration,
@@ -112,14 +112,14 @@ package final class ChannelAssembly: Sendable {
         return assembled
     }
 
-    /// Makes a channel from a reading; an unchanged one is kept.
+    /// Assembles a channel from a reading, or returns the unchanged channel.
     ///
     /// - Parameters:
-    ///   - wanted: its configuration.
-    ///   - reading: the values that were read; `nil` if the reading has not ended.
+    ///   - wanted: the channel's configuration.
+    ///   - reading: the read values; `nil` if the reading has not ended.
     ///   - present: the channels in force.
     ///   - known: the credentials that channels can share; new ones are added.
-    /// - Returns: the channel, `nil` if it cannot serve, and the reasons why it lacks something, `nil` if the
+    /// - Returns: the channel, `nil` if it cannot serve, and the reasons for missing values, `nil` if the
     ///   reading has not ended.
     private func channel(
         _ wanted: ChannelConfiguration,
@@ -149,13 +149,13 @@ package final class ChannelAssembly: Sendable {
         }
     }
 
-    /// Makes a channel again after its inputs were read again.
+    /// Assembles a channel again after its inputs were read again.
     ///
     /// - Parameters:
     ///   - outage: the outage of the channel.
-    ///   - reading: the values that were read.
+    ///   - reading: the read values.
     ///   - present: the channels in force.
-    /// - Returns: the channel, `nil` if it cannot serve, and the reasons why it lacks something.
+    /// - Returns: the channel, `nil` if it cannot serve, and the reasons for missing values.
     package func channel(
         after outage: ChannelOutage,
         _ reading: ChannelReading,
@@ -172,13 +172,13 @@ package final class ChannelAssembly: Sendable {
         return (made.channel, made.reasons ?? [])
     }
 
-    /// Makes a channel that refuses its requests until its secrets and files have been read.
+    /// Returns a channel that refuses its requests until its secrets and files have been read.
     private func refusing(
         _ wanted: ChannelConfiguration,
         because reasons: [String]?,
         at pace: RecoveryPace
     ) throws -> ChannelRecord {
-        // Nothing opens it, even if it lacks `access.key`.
+        // The key is random, so no client can open a channel whose `access.key` is missing.
         let key = wanted.access.key.map { _ in ClientKeys.makeUnknown() }
         return try ChannelRecord(
             ChannelOutage(of: wanted, .refused, because: reasons, pace: pace),
@@ -187,8 +187,8 @@ package final class ChannelAssembly: Sendable {
         )
     }
 
-    /// Whether the sign-in that is stored for a channel is another one than it was made for; no, if that
-    /// cannot be read now.
+    /// Whether the stored sign-in of a channel differs from the one in force; `false` if the store cannot be
+    /// read.
     package func hasOtherSignIn(than channel: ChannelRecord) async -> Bool {
         guard channel.configuration.discovery != nil,
             let credential = channel.configuration.credentials.first
@@ -228,7 +228,7 @@ package final class ChannelAssembly: Sendable {
         )
     }
 
-    /// Returns what counts a channel's requests; goes on counting where a reload leaves `rate` as it is.
+    /// Returns a channel's rate limiter; the earlier one continues to count if `rate` has not changed.
     private func limiter(
         _ settings: RateSettings?,
         replacing earlier: RateLimiter?
@@ -248,26 +248,26 @@ package final class ChannelAssembly: Sendable {
 }
 
 extension [ChannelRecord] {
-    /// The servers of sign-ins, by channel.
+    /// The servers of the stored sign-ins, by channel.
     package var servers: [String: PinnedServer] {
         reduce(into: [:]) { $0[$1.name] = $1.inputs.pinned }
     }
 }
 
 extension ChannelRecord {
-    /// The reasons why credentials cannot be used although their secrets were read.
+    /// The reasons for credentials that are unusable although their secrets were read.
     fileprivate var unusableCredentials: [String] {
         accounts.filter { $0.credential.isRead(in: inputs) }.compactMap(\.missing)
     }
 }
 
 extension AccessPolicy {
-    /// Makes the policy of a channel.
+    /// Creates the access policy of a channel.
     ///
     /// - Parameters:
-    ///   - channel: its configuration.
+    ///   - channel: the channel's configuration.
     ///   - key: the value of `access.key`.
-    ///   - keys: the keys that are lent to programs.
+    ///   - keys: the keys lent to programs.
     fileprivate convenience init(
         _ channel: ChannelConfiguration,
         key: Secret?,
@@ -287,7 +287,7 @@ extension AccessPolicy {
 }
 
 extension LogLabels {
-    /// Takes the labels of a channel.
+    /// Creates the labels of a channel.
     fileprivate init(_ channel: ChannelConfiguration) {
         self.init(
             channel: channel.name,

@@ -6,30 +6,30 @@ package import NetproxyRequestLog
 import NetworkCore
 import OriginTransport
 
-/// A channel with what it was made of, which a reload compares.
+/// A channel and its inputs, which a reload compares.
 package struct ChannelRecord: Sendable {
-    /// The secrets and files that it was made of.
+    /// The secrets and files of the channel.
     package let inputs: ChannelInputs
-    /// Its credentials, in the order in which they are used.
+    /// The channel's credentials, in the order of use.
     package let accounts: [ChannelAccount]
-    /// What its requests are measured by.
+    /// The rules for the channel's requests.
     package let rules: ChannelRules
 
     package var configuration: ChannelConfiguration { rules.configuration }
     package var name: String { rules.name }
-    /// The outage during which it refuses its requests; `nil` while it serves.
+    /// The outage during which the channel refuses its requests; `nil` while it serves.
     package var outage: ChannelOutage? { rules.outage }
 
-    /// Makes a channel.
+    /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - configuration: its configuration.
+    ///   - configuration: the channel's configuration.
     ///   - inputs: the secrets and files that the configuration names.
-    ///   - accounts: what supplies its credentials.
-    ///   - gate: decides which requests may pass, and counts them.
-    ///   - log: gets a line for each exchange.
-    ///   - spillDirectory: has the bodies that are kept on disk.
-    /// - Throws: an error that names the channel and what of it cannot be used.
+    ///   - accounts: the channel's credentials.
+    ///   - gate: the access policy and the rate limiter.
+    ///   - log: receives a line for each exchange.
+    ///   - spillDirectory: the directory of spilled bodies.
+    /// - Throws: an error that names the channel and the unusable setting.
     package init(
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs,
@@ -68,7 +68,7 @@ package struct ChannelRecord: Sendable {
         rules = ChannelRules(configuration, parts)
     }
 
-    /// Makes a channel that refuses its requests: it has no credential, no TLS and no proxy.
+    /// Creates a channel that refuses its requests; it has no credential, no TLS and no proxy.
     ///
     /// - Throws: an error if the channel has no upstream.
     init(_ outage: ChannelOutage, access: AccessPolicy, log: ChannelLog) throws {
@@ -95,9 +95,9 @@ extension ChannelConfiguration {
 }
 
 extension HeaderRules {
-    /// The fields whose values are kept elsewhere.
+    /// Returns the fields with secret values.
     ///
-    /// - Throws: an error that names a field whose value is unfit for one.
+    /// - Throws: an error that names a field with an invalid value.
     func secretFields(_ inputs: ChannelInputs) throws(IOError) -> [HTTPField] {
         var fields: [HTTPField] = []
         for secret in secrets {

@@ -2,9 +2,9 @@ package import NetproxyConfig
 import NetworkCore
 package import OAuth
 
-/// The channels in force, and the token managers that earlier channels have left.
+/// The channels in force, and the token managers left by earlier channels.
 package struct ChannelSet: Sendable {
-    /// In the order of the configuration.
+    /// The channels in the order of the configuration.
     package private(set) var channels: [ChannelRecord] = []
     private var retiring: [RetiringOAuthManager] = []
 
@@ -12,26 +12,26 @@ package struct ChannelSet: Sendable {
 
     package var names: [String] { channels.map(\.name) }
 
-    /// The channel with a name.
+    /// Returns the channel with a name.
     package subscript(name: String) -> ChannelRecord? {
         channels.first { $0.name == name }
     }
 
-    /// The credentials with an engine, each once.
+    /// The token engines of the credentials, without duplicates.
     private var engines: [Engine] { Engine.all(of: channels) }
 
-    /// The token managers in force, each once.
+    /// The token managers in force, without duplicates.
     package var managers: [OAuthManager] { engines.map(\.manager) }
 
-    /// The token managers of an identity, one for each set of scopes that channels ask for, or those that
-    /// a channel uses.
+    /// Returns the token managers of an identity, one for each requested set of scopes, or those of a
+    /// channel.
     package func managers(of name: String) -> [OAuthManager] {
         let shared = engines.filter { $0.owner == .identity(name) }.map(\.manager)
         guard shared.isEmpty else { return shared }
         return self[name].map { Engine.all(of: [$0]).map(\.manager) } ?? []
     }
 
-    /// The same, with all others that depend on the same sign-in.
+    /// Returns the token managers of an identity or channel, and all others that depend on the same sign-in.
     package func managersOfSignIn(of name: String) -> [OAuthManager] {
         let used = managers(of: name)
         let owners = engines.filter { engine in used.contains { $0 === engine.manager } }.map(
@@ -42,15 +42,16 @@ package struct ChannelSet: Sendable {
 
     // MARK: - Replacing
 
-    /// Returns the set after a reload, and the new token managers, which are to be started.
+    /// Returns the set after a reload, and the new token managers, which the caller must start.
     ///
-    /// Each of them has taken over from the one before it. Call it only once nothing can fail: a reload that is refused must leave the tokens alone.
+    /// Each new manager has taken over from its predecessor. Call this only if nothing can fail afterwards: a
+    /// refused reload must not touch the tokens.
     package func replaced(
         with next: [ChannelRecord]
     ) async -> (set: ChannelSet, started: [OAuthManager]) {
         let present = engines
         let wanted = Engine.all(of: next)
-        // One that stays in force keeps what it could not write.
+        // A manager that stays in force keeps its unsaved tokens.
         var leaving = present.filter { old in !wanted.contains { $0.manager === old.manager } }
         var managers: [OAuthManager] = []
         for new in wanted where !present.contains(where: { $0.manager === new.manager }) {
@@ -67,9 +68,10 @@ package struct ChannelSet: Sendable {
         return (set, managers)
     }
 
-    /// The manager whose tokens a new one goes on with: the present one of that name or, where that has
-    /// the tokens of another account, the last one of this name that had the same tokens and could not
-    /// write them.
+    /// Returns the manager that a new one takes over from.
+    ///
+    /// This is the present manager of that name. If that one has the tokens of another account, it is the
+    /// last manager of that name with the same account and unsaved tokens.
     private func predecessor(
         of manager: OAuthManager,
         of owner: CredentialConfiguration.Owner,
@@ -83,8 +85,9 @@ package struct ChannelSet: Sendable {
         return earlier?.manager ?? present.first
     }
 
-    /// The managers that the next channels do not use: a renewal may be under way, and tokens that
-    /// could not be written exist nowhere else.
+    /// Returns the managers that the next channels do not use.
+    ///
+    /// A renewal may be in progress, and unsaved tokens exist nowhere else.
     private func retired(
         by next: [Engine]
     ) async -> [RetiringOAuthManager] {
@@ -98,7 +101,7 @@ package struct ChannelSet: Sendable {
 
     // MARK: - Ending
 
-    /// Waits for renewals under way, so that no rotated refresh token is lost.
+    /// Waits for renewals in progress, so that no rotated refresh token is lost.
     ///
     /// - Returns: the channels and identities whose newest refresh token could not be stored by then.
     package func finishRenewals(
@@ -120,14 +123,14 @@ package struct ChannelSet: Sendable {
     }
 }
 
-/// The engine of a credential, and whose it is.
+/// A token manager and the owner of its credential.
 private struct Engine {
     let owner: CredentialConfiguration.Owner
     let manager: OAuthManager
-    /// Whether it is started with the daemon; a helper program is run for the first request.
+    /// Whether the engine starts with the daemon; a helper program first runs for the first request.
     let isStarted: Bool
 
-    /// Those of the channels' credentials, each once.
+    /// Returns the engines of the channels' credentials, without duplicates.
     static func all(of channels: [ChannelRecord]) -> [Engine] {
         var seen: Set<ObjectIdentifier> = []
         return channels.flatMap(\.accounts).compactMap { account in
@@ -142,12 +145,12 @@ private struct Engine {
     }
 }
 
-/// The token manager of a credential that was removed, or that a reload gave another manager.
+/// The token manager of a removed credential, or a manager replaced by a reload.
 struct RetiringOAuthManager {
     let owner: CredentialConfiguration.Owner
-    /// `nil` once none of its work is under way any more.
+    /// The manager; `nil` once all its work has ended.
     private(set) weak var manager: OAuthManager?
-    /// Keeps the manager alive while its tokens are nowhere else: they could not be written yet.
+    /// Keeps the manager alive while its tokens are unsaved and exist nowhere else.
     private var unsaved: OAuthManager?
 
     init(_ manager: OAuthManager, of owner: CredentialConfiguration.Owner) {
@@ -156,7 +159,7 @@ struct RetiringOAuthManager {
         unsaved = manager
     }
 
-    /// Releases the manager if it has nothing to lose.
+    /// Releases the manager if its tokens are saved.
     mutating func releaseIfSaved() async {
         if await unsaved?.isSaved == true { unsaved = nil }
     }

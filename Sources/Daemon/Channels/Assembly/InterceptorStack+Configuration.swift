@@ -4,7 +4,7 @@ import NetproxyPath
 import NetworkCore
 
 extension InterceptorStack {
-    /// Fills in what a channel's configuration asks for.
+    /// Creates the interceptors for a channel's configuration.
     init(
         _ configuration: ChannelConfiguration,
         secretFields: [HTTPField],
@@ -56,7 +56,7 @@ extension InterceptorStack {
 }
 
 extension HeaderRules {
-    /// The interceptor that edits fields by these rules.
+    /// Returns an interceptor that edits fields by these rules.
     fileprivate func interceptor(with secretFields: [HTTPField]) -> DefaultHeadersInterceptor {
         func fields(_ list: [HeaderField]) -> HTTPHeaders {
             list.reduce(into: [:]) { headers, field in

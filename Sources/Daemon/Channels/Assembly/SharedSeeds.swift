@@ -1,10 +1,12 @@
 import NetproxyConfig
 import NetworkCore
 
-/// Refresh tokens with which several credentials begin: a server that rotates one takes the second use for
-/// theft and ends both sessions (RFC 9700 §4.14.2).
+/// Refresh tokens that several credentials start with.
+///
+/// A server that rotates refresh tokens treats the second use as theft and ends both sessions; see RFC 9700
+/// §4.14.2.
 enum SharedSeeds {
-    /// Returns a warning for each pair, unless both were there before.
+    /// Returns a warning for each pair, unless both existed before.
     static func warnings(
         among channels: [ChannelRecord],
         besides present: [ChannelRecord]
@@ -29,7 +31,7 @@ enum SharedSeeds {
 }
 
 extension ChannelAccount {
-    /// The configured refresh token with which it begins.
+    /// The configured refresh token that the credential starts with.
     fileprivate var seed: Secret? {
         guard let settings = credential.oauth, settings.grant == .refreshToken,
             let reference = settings.refreshToken

@@ -2,8 +2,9 @@ import NetworkCore
 import OAuth
 import Synchronization
 
-/// Counts token requests by channel since the start, also across reloads: a counter that falls back
-/// would look like a restart.
+/// Counts token requests by channel since the start of the daemon.
+///
+/// A reload does not reset the counters: a decreasing counter would look like a restart.
 package final class TokenRequests: Sendable {
     package struct Counts: Sendable {
         /// Requests that returned a token.
@@ -23,7 +24,7 @@ package final class TokenRequests: Sendable {
         }
     }
 
-    /// Those of a channel.
+    /// Returns the counts of a channel.
     package func counts(of channel: String) -> Counts {
         counts.withLock { $0[channel] ?? Counts() }
     }

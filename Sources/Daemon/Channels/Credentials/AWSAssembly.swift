@@ -7,14 +7,14 @@ package import NetworkCore
 import OAuth
 import OriginTransport
 
-/// Makes the source of credentials for AWS, from its configuration and the environment.
+/// Creates the source of AWS credentials from the configuration and the environment.
 package struct AWSAssembly: Sendable {
     let secrets: SecretReader
     let environment: [String: String]
     let report: OperatorReport
-    /// Sends to the Security Token Service and to metadata services.
+    /// The transport for the Security Token Service and metadata services.
     let transport: any HTTPTransport
-    /// The channel or identity.
+    /// The channel or identity that owns the credentials.
     let owner: CredentialConfiguration.Owner
 
     package init(
@@ -31,13 +31,13 @@ package struct AWSAssembly: Sendable {
         self.owner = owner
     }
 
-    /// Returns where the credentials come from.
+    /// Returns the source of the credentials.
     ///
     /// - Parameters:
     ///   - settings: the configuration.
-    ///   - region: that of the channel, for the Security Token Service.
+    ///   - region: the channel's region, for the Security Token Service.
     /// - Returns: the source.
-    /// - Throws: an error that names what cannot be read or used.
+    /// - Throws: an error that names the unreadable or unusable value.
     package func source(_ settings: AWSSettings, in region: String) async throws
         -> any AWSCredentialSource
     {
@@ -77,9 +77,9 @@ package struct AWSAssembly: Sendable {
 
     // MARK: - Sources
 
-    /// Keys as the start or the reload reads them.
+    /// Returns the keys that the start or the reload has read.
     ///
-    /// - Throws: an error that names what cannot be read or used.
+    /// - Throws: an error that names the unreadable or unusable value.
     func first(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
         do {
             return try await read(keys) { reference throws(SecretError) in
@@ -90,9 +90,9 @@ package struct AWSAssembly: Sendable {
         }
     }
 
-    /// Keys as they are now where they are kept.
+    /// Reads the keys again.
     ///
-    /// - Throws: an error that says what cannot be read or used.
+    /// - Throws: an error that names the unreadable or unusable value.
     func current(_ keys: AWSSettings.Keys) async throws -> AWSCredentials {
         try await read(keys) { reference throws(SecretError) in
             let bytes = try await secrets.resolver.resolve(reference)
@@ -100,7 +100,7 @@ package struct AWSAssembly: Sendable {
         }
     }
 
-    /// Keys that take a role: read again when that is refused.
+    /// Returns a source of keys for assuming a role; it reads the keys again if AWS rejects them.
     private func configured(_ keys: AWSSettings.Keys) async throws -> any AWSCredentialSource {
         let issued = IssuedCredentials(try await first(keys))
         return ProvidedCredentials { [self] reason throws(TokenFailure) in
@@ -162,7 +162,7 @@ package struct AWSAssembly: Sendable {
                 return Secret(String(decoding: try await resolver.resolve(file), as: UTF8.self))
             }
         } catch {
-            // That concerns this credential alone, and no change of the file mends it.
+            // Only this credential is affected, and a change of the file would not help.
             let detail = "\(owner.key("aws.source")): \(error)"
             report("\(owner): \(detail)")
             return ProvidedCredentials { _ throws(TokenFailure) in
@@ -186,7 +186,7 @@ package struct AWSAssembly: Sendable {
 }
 
 extension AWSSettings {
-    /// How a channel's requests are signed.
+    /// Returns the signing options for a channel's requests.
     func signingOptions(for channel: ChannelConfiguration) -> AWSRequestSigner.Options {
         let scope = scope(for: channel.upstreams.first?.origin)
         var options = AWSRequestSigner.Options(
@@ -203,8 +203,9 @@ extension AWSSettings {
 }
 
 extension RefusalRule {
-    /// The answers that mean that a credential was refused: those that the channel names, and those of AWS
-    /// where it signs for that.
+    /// Creates the rule for responses that reject a credential.
+    ///
+    /// It contains the responses that the channel names and, for AWS credentials, the responses of AWS.
     init(_ refusals: ChannelConfiguration.Retry.Refusals, of credential: CredentialConfiguration) {
         self.init(
             statuses: refusals.status.compactMap { HTTPStatus(rawValue: $0) },

@@ -2,22 +2,22 @@ import NetproxyAWSSigning
 package import NetworkCore
 package import OAuth
 
-/// The credential that a helper program prints, or that is signed here, driven by the token engine.
+/// A credential from a helper program or a local signer, driven by the token engine.
 package struct HelperAuthorizer: Authorizing {
     /// The engine.
     package let manager: OAuthManager
     package let kind: String
-    /// Learns the API's time of day from its refusals, where tokens carry one.
+    /// Learns the API's time of day from rejections, for tokens with a time.
     private let serverClock: ServerClock?
 
-    /// Makes an authorizer.
+    /// Creates an authorizer.
     ///
     /// - Parameters:
-    ///   - tokens: runs the program, or signs.
-    ///   - kind: the word in the log.
-    ///   - serverClock: learns the time of day from the API's refusals.
-    ///   - clock: the machine's, except in tests.
-    ///   - onEvent: called with every event.
+    ///   - tokens: runs the program or signs the token.
+    ///   - kind: the kind of credential in the log.
+    ///   - serverClock: learns the time of day from the API's rejections.
+    ///   - clock: the system clock, except in tests.
+    ///   - onEvent: called for each event.
     package init(
         _ tokens: any OAuthService,
         kind: String = "exec",
@@ -29,7 +29,7 @@ package struct HelperAuthorizer: Authorizing {
         self.serverClock = serverClock
         manager = OAuthManager(
             of: tokens,
-            // The program has its own 10 s; the engine waits a little longer for its end.
+            // The program's own timeout is 10 s; the engine waits a little longer for it to exit.
             requestTimeout: .seconds(12),
             clock: clock,
             onEvent: onEvent
@@ -38,7 +38,7 @@ package struct HelperAuthorizer: Authorizing {
 
     package var fieldName: HTTPFieldName { manager.fieldName }
     package var isSignedIn: Bool { manager.isSignedIn }
-    /// Itself: the manager watches the time.
+    /// Returns this authorizer: the manager enforces deadlines itself.
     package func timed() -> any Authorizing { self }
     package var clock: any NetworkClock { manager.clock }
 
@@ -57,7 +57,7 @@ package struct HelperAuthorizer: Authorizing {
 }
 
 extension Authorizing {
-    /// The engine of a credential that can be renewed.
+    /// The token engine of a renewable credential.
     var engine: OAuthManager? {
         self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
             ?? (self as? AWSAuthorizer)?.base as? OAuthManager

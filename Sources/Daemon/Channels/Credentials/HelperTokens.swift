@@ -6,11 +6,12 @@ import OAuth
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).
 ///
-/// It takes the place of a token endpoint's client, so that the engine handles single flight, expiry,
-/// back-off and replay.
+/// It replaces the client of a token endpoint, so that the engine handles single flight, expiry, back-off and
+/// replay.
 struct HelperTokens: OAuthService {
-    /// The variables that a helper gets if they are set: enough to find programs and files, and no
-    /// secret of the daemon's environment.
+    /// The environment variables that a helper inherits.
+    ///
+    /// They suffice to find programs and files, and contain no secret of the daemon's environment.
     static let variables: Set<String> = [
         "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME",
         "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -19,7 +20,7 @@ struct HelperTokens: OAuthService {
     private let owner: CredentialConfiguration.Owner
     private let command: [String]
     private let environment: [String: String]
-    /// Gets the helper's own words, which only the operator may read.
+    /// Receives the helper's error output, which only the operator may read.
     private let report: OperatorReport
 
     init(
@@ -53,7 +54,7 @@ struct HelperTokens: OAuthService {
             let members = try decoder.container(keyedBy: Key.self)
             token = try members.decode(String.self, forKey: .token)
             scheme = try members.decodeIfPresent(String.self, forKey: .scheme)
-            // As from a token endpoint: shell scripts write numbers as text.
+            // Accept numbers as text, like those of a token endpoint: shell scripts print them as strings.
             expiresIn = members.seconds(.expires_in)
         }
     }
@@ -75,7 +76,7 @@ struct HelperTokens: OAuthService {
         return try response(to: try await program.output(as: name, for: owner, report))
     }
 
-    /// Reads a JSON object, or else a bare token on one line.
+    /// Parses a JSON object, or a bare token on one line.
     func response(to output: [UInt8]) throws(TokenFailure) -> TokenResponse {
         guard let text = String(validating: output, as: UTF8.self) else {
             throw TokenFailure(.transient, detail: "\(name) printed text that is not UTF-8")
@@ -130,9 +131,9 @@ struct HelperTokens: OAuthService {
 
     private var name: String { "the helper \(command.first ?? "")" }
 
-    /// The contract's word for why a token is requested; it has three.
+    /// Returns the contract's word for the reason of a token request; it has three.
     ///
-    /// For a forced renewal it is `unauthorized`, so that a helper with a cache fetches a new token.
+    /// A forced renewal is `unauthorized`, so that a helper with a cache fetches a new token.
     private static func word(for reason: OAuthEvent.Reason) -> String {
         switch reason {
         case .initial, .recovery, .external, .signIn: "initial"
@@ -146,11 +147,11 @@ extension HelperProgram {
     /// Runs a program that prints a credential.
     ///
     /// - Parameters:
-    ///   - name: what messages call it.
-    ///   - owner: whose credential it is.
-    ///   - report: gets the program's own words, which only the operator may read: there may be a secret in
-    ///     them.
-    /// - Returns: what it printed.
+    ///   - name: the program's name in messages.
+    ///   - owner: the owner of the credential.
+    ///   - report: receives the program's error output, which only the operator may read: it may contain a
+    ///     secret.
+    /// - Returns: the program's output.
     /// - Throws: the outcome, for clients and the log.
     func output(
         as name: String,
@@ -167,6 +168,6 @@ extension HelperProgram {
 }
 
 extension HelperProgram.Failure {
-    /// The last line of the program's standard error, for the operator: without what it gives as a secret.
+    /// The last line of the program's standard error, for the operator, with assigned secrets redacted.
     var shownWords: String? { words.map { Redaction.standard.assignments(in: $0) } }
 }

@@ -1,7 +1,7 @@
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// One of several credentials of a channel, whose secrets cannot be read or used.
+/// An unusable credential of a channel with several credentials.
 struct MissingCredential: Authorizing {
     let detail: String
     let kind = "none"

@@ -8,30 +8,32 @@ package import NetworkCore
 package import OAuth
 import OriginTransport
 
-/// Makes the OAuth client of a credential, in the same way for the daemon and for `netproxy login`.
+/// Creates the OAuth client of a credential, for the daemon and for `netproxy login` alike.
 package struct OAuthAssembly: Sendable {
-    /// What a client is for.
+    /// The purpose of a client.
     package enum Purpose: Sendable {
-        /// To speak to the authorization server.
+        /// The client sends requests to the authorization server.
         case signIn
-        /// To ask once, without anything stored.
+        /// The client sends one request and stores nothing.
         case trial
-        /// To look at the stored tokens: the client's secret, its key and a proxy's password are not read,
-        /// as only the service may have access to them.
+        /// The client inspects the stored tokens.
+        ///
+        /// The client secret, its key and a proxy's password are not read: possibly only the service has
+        /// permission to read them.
         case look
     }
 
     private let secrets: SecretReader
     private let directory: String
-    /// Where tokens are kept.
+    /// The storage of tokens.
     package let state: StatePlace
     private let loop: EventLoop
     private let options: UpstreamOptions
     private let report: OperatorReport
-    /// Shared by all credentials that need no separate transport.
+    /// The transport of all credentials that need no separate one.
     private let shared: PooledTransport
 
-    /// Prepares what the clients share; `loop` speaks to authorization servers.
+    /// Creates the parts that all clients share; requests to authorization servers run on `loop`.
     package init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
@@ -44,11 +46,11 @@ package struct OAuthAssembly: Sendable {
         directory = configuration.state
         state = try StatePlace(configuration, secrets: secrets, loop: loop, report: report)
         var options = UpstreamOptions()
-        // A channel renews one token at a time, but many channels may ask one server, and those that
-        // wait for a slow server must not delay the others. A request without a connection has
-        // presented nothing yet, and gives up while there is time for an answer.
+        // A channel renews one token at a time, but many channels may use one server, and those that wait for
+        // a slow server must not delay the others. A request that waits for a connection has not been sent
+        // yet; it times out early enough to leave time for a response.
         options.connections = 512
-        // A connection that breaks is then one request whose token may be lost, and not many.
+        // With HTTP/1, a broken connection risks the token of one request only.
         options.versions = .http1
         options.timeSettings = .fixed("requests to an authorization server")
         options.responseTimeout = .seconds(10)
@@ -57,7 +59,7 @@ package struct OAuthAssembly: Sendable {
         shared = try PooledTransport(options: options, on: loop)
     }
 
-    /// Makes the state directory and opens the token stores, if channels need them.
+    /// Creates the state directory and opens the token stores, if channels need them.
     ///
     /// - Throws: an error that names the unusable directory, key or store.
     func prepareState(for channels: [ChannelConfiguration]) async throws {
@@ -68,15 +70,15 @@ package struct OAuthAssembly: Sendable {
         for credential in credentials { _ = try await state.store(of: credential) }
     }
 
-    /// Makes the client of a credential.
+    /// Creates the client of a credential.
     ///
     /// - Parameters:
-    ///   - configured: its settings.
+    ///   - configured: the settings of the credential.
     ///   - credential: the credential.
-    ///   - purpose: what the client is for.
-    ///   - pinned: the server that was found by the upstream's URL, if one was.
+    ///   - purpose: the purpose of the client.
+    ///   - pinned: the server discovered from the upstream's URL, if any.
     /// - Returns: the client.
-    /// - Throws: an error that names what cannot be read or used.
+    /// - Throws: an error that names the unreadable or unusable value.
     package func client(
         _ configured: OAuthSettings,
         of credential: CredentialConfiguration,
@@ -177,8 +179,9 @@ package struct OAuthAssembly: Sendable {
         )
     }
 
-    /// Returns a transport for requests of netproxy's own, such as those to the Security Token Service:
-    /// servers are trusted as the channel's API is.
+    /// Returns a transport for netproxy's own requests, such as those to the Security Token Service.
+    ///
+    /// Server certificates are verified like those of the channel's API.
     package func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
         guard tls.authorities != nil else { return OwnRequests(over: shared) }
         var options = options
@@ -187,22 +190,24 @@ package struct OAuthAssembly: Sendable {
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
     }
 
-    // MARK: - Servers that are found
+    // MARK: - Discovered servers
 
-    /// The server that was trusted at the last sign-in to a channel; `nil` before the first, for a channel
-    /// whose server is configured, and if that sign-in was for another resource than the channel has now:
-    /// its token is for no one else.
+    /// Returns the server trusted at the last sign-in to a channel.
+    ///
+    /// The result is `nil` before the first sign-in and for a channel with a configured server. It is also
+    /// `nil` if the sign-in was for another resource than the channel's, because the token is valid only
+    /// there.
     package func pinned(of channel: ChannelConfiguration) async -> PinnedServer? {
         guard let stored = await stored(of: channel), stored.isOf(channel) else { return nil }
         return stored
     }
 
-    /// The server that was trusted at the last sign-in to a channel, also if that was for another resource,
-    /// which is reported.
+    /// Returns the server trusted at the last sign-in to a channel, and reports a sign-in for another
+    /// resource.
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - earlier: the server that was known before, for a store that cannot be read now.
+    ///   - earlier: the previously known server, returned if the store cannot be read.
     /// - Returns: `nil` before the first sign-in.
     func stored(
         of channel: ChannelConfiguration,
@@ -226,13 +231,13 @@ package struct OAuthAssembly: Sendable {
         }
     }
 
-    /// The server of the last sign-in with a credential, whatever it was for.
+    /// Returns the server of the last sign-in with a credential, for any resource.
     func storedServer(of credential: CredentialConfiguration) async throws -> PinnedServer? {
         let store = try await state.store(of: credential)
         return try await OffLoop.run { try await store.load()?.pinned }
     }
 
-    /// Speaks to a channel's upstream as its requests do, without its credential.
+    /// Returns a transport to a channel's upstream with the channel's settings, without its credential.
     package func upstream(of channel: ChannelConfiguration) async throws -> any HTTPTransport {
         var proxy: ParentProxy?
         if let settings = channel.proxy {
@@ -321,15 +326,16 @@ package struct OAuthAssembly: Sendable {
         )
     }
 
-    /// Returns a fingerprint of where the tokens come from: with other arguments or another literal it
-    /// may be another account.
+    /// Returns a fingerprint of the sources of the tokens.
+    ///
+    /// Other arguments or another literal may mean another account.
     private func identity(of references: [SecretReference?]) -> String {
         references.map { reference in
             reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
         }.joined(separator: " ")
     }
 
-    /// A token that is read for each request, because files with tokens are replaced.
+    /// Returns a token whose source is read for each request, because files with tokens are replaced.
     private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
         ExchangeGrant.Token(type: type, source: source(of: reference))
     }
@@ -344,15 +350,16 @@ package struct OAuthAssembly: Sendable {
         }
     }
 
-    /// Returns what the client authenticates with, where it can have been replaced since it was read.
+    /// Returns the client's secret, which is read again after the server has rejected it.
     ///
     /// - Parameters:
-    ///   - secret: the one that was read.
-    ///   - reference: where it is kept.
-    ///   - key: the key of `auth.oauth` that says so.
-    ///   - credential: whose it is.
-    ///   - check: for a key in PEM, throws what is wrong with another one; it is not used then.
-    /// - Returns: `nil` for a secret that stays the same.
+    ///   - secret: the current secret.
+    ///   - reference: the place of the secret.
+    ///   - key: the key in `auth.oauth` that names the place.
+    ///   - credential: the credential of the client.
+    ///   - check: for a key in PEM, throws an error if the new key is invalid; the old key then remains in
+    ///     use.
+    /// - Returns: `nil` for a secret that never changes.
     private func rotating(
         _ secret: Secret?,
         _ reference: SecretReference?,
@@ -423,11 +430,10 @@ package struct OAuthAssembly: Sendable {
         return try await secrets.secret(reference)
     }
 
-    /// Returns the options of a transport to the authorization server alone; `nil` if the shared one will
-    /// do.
+    /// Returns the options of a separate transport to the authorization server; `nil` to use the shared one.
     ///
-    /// The server is trusted as the channel's API is: by the system's roots, or by the channel's own
-    /// authority; that of an identity by the identity's. With `client_auth: tls` it is shown the certificate.
+    /// The server's certificate is verified like that of the channel's API: by the system's roots, or by the
+    /// channel's or identity's own authority. With `client_auth: tls` the client presents its certificate.
     private func ownOptions(
         _ credential: CredentialConfiguration,
         _ settings: OAuthSettings
@@ -448,8 +454,9 @@ package struct OAuthAssembly: Sendable {
         return options
     }
 
-    /// The client's certificate and its key, which have connections of their own: those that are open
-    /// have shown the old one.
+    /// Returns the client's certificate and its key, which are read again after the server has rejected them.
+    ///
+    /// They need new connections: open connections have presented the old certificate.
     private func rotatingCertificate(
         _ options: UpstreamOptions,
         of transport: ReplaceableTransport,

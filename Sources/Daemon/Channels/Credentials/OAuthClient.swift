@@ -5,19 +5,19 @@ import NetworkCore
 package import OAuth
 import OriginTransport
 
-/// The OAuth client of a channel: its settings, and what speaks to its authorization server.
+/// The OAuth client of a channel, with its settings and its connection to the authorization server.
 package struct OAuthClient: Sendable {
     package let settings: OAuthSettings
     package let configuration: OAuthConfiguration
     package let service: any OAuthService
     package let transport: OwnRequests
     package let store: any TokenStoring
-    /// `nil` if only URLs are configured.
+    /// The server's metadata; `nil` if only URLs are configured.
     let metadata: MetadataDirectory?
 
-    /// Returns the server's endpoints: the configured ones, the others from its metadata.
+    /// Returns the server's endpoints: the configured ones, and the others from its metadata.
     ///
-    /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
+    /// - Throws: `MetadataError` if the required endpoint is neither configured nor in the metadata.
     package func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
         -> ServerMetadata
     {
@@ -30,7 +30,7 @@ package struct OAuthClient: Sendable {
                 failure = error
             }
         }
-        // RFC 8705 §5: clients with a certificate use the aliases where there are any.
+        // RFC 8705 §5: clients with a certificate use the aliases, if any.
         if settings.clientAuthentication == .tls {
             server.deviceEndpoint = server.certificateDeviceEndpoint ?? server.deviceEndpoint
             server.revocationEndpoint =
@@ -52,7 +52,7 @@ package struct OAuthClient: Sendable {
 }
 
 extension ServerEndpoint {
-    /// A URL of the configuration.
+    /// Creates an endpoint from a URL of the configuration.
     package init(_ url: EndpointURL) {
         self.init(origin: url.origin, target: url.target)
     }

@@ -3,7 +3,7 @@ import NetproxyPath
 import OAuth
 
 extension OAuthSettings {
-    /// The settings with what a sign-in has found in the place of what is not configured.
+    /// Returns the settings with unconfigured values filled in from a sign-in's discovery.
     func resolved(by server: PinnedServer) -> OAuthSettings {
         var settings = self
         settings.issuer = server.issuer
@@ -31,7 +31,7 @@ extension OAuthSettings.ClientAuthentication {
 }
 
 extension PinnedServer {
-    /// Whether its resource is that of a channel, so that its tokens may go there.
+    /// Whether the server's resource is a channel's, so that its tokens may be sent there.
     func isOf(_ channel: ChannelConfiguration) -> Bool {
         ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) } ?? false
     }

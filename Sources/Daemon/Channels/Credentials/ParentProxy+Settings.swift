@@ -4,13 +4,13 @@ package import NetworkCore
 import OriginTransport
 
 extension ParentProxy {
-    /// The proxy that the configuration names.
+    /// Creates the proxy that the configuration names.
     ///
     /// - Parameters:
-    ///   - settings: where it is, and as whom it knows us.
-    ///   - password: what the settings name, if they do.
-    ///   - key: where it stands, for the error.
-    /// - Throws: an error that names the key, for a password that no field may hold.
+    ///   - settings: the proxy's address and login.
+    ///   - password: the value of the login's password, if any.
+    ///   - key: the configuration key, for the error.
+    /// - Throws: an error that names the key if the password is not valid in a header field.
     package init(_ settings: ProxySettings, _ password: Secret?, for key: String) throws(IOError) {
         let (host, port) = (settings.url.origin.host, settings.url.origin.port)
         guard let login = settings.login, let password else {

@@ -2,8 +2,7 @@ import NetproxySystem
 import NetworkCore
 import Synchronization
 
-/// A transport that can be replaced by another one while requests are made: those under way end on the
-/// old one.
+/// A transport that can be replaced during requests; requests in progress end on the old one.
 final class ReplaceableTransport: HTTPTransport {
     private let current: Mutex<any HTTPTransport>
 
@@ -21,20 +20,21 @@ final class ReplaceableTransport: HTTPTransport {
     }
 }
 
-/// A transport that is made of files, such as certificates: after a fault it looks whether they were
-/// replaced, and is made again.
+/// A transport created from files, such as certificates.
+///
+/// After an error it checks whether the files were replaced, and is then created again.
 final class RenewedTransport: HTTPTransport {
     private let files: [String]
     private let make: @Sendable () throws -> any HTTPTransport
     private let current: ReplaceableTransport
     private let known: Mutex<[[UInt8]?]>
 
-    /// Makes the first transport.
+    /// Creates the first transport.
     ///
     /// - Parameters:
-    ///   - files: the paths of what it is made of.
-    ///   - make: makes it.
-    /// - Throws: what `make` throws.
+    ///   - files: the paths of the files that the transport uses.
+    ///   - make: creates a transport from the files.
+    /// - Throws: any error that `make` throws.
     init(
         of files: [String],
         make: @escaping @Sendable () throws -> any HTTPTransport
@@ -53,7 +53,7 @@ final class RenewedTransport: HTTPTransport {
         }
     }
 
-    /// Takes files that were replaced, if they fit together; the next request is sent by them.
+    /// Creates a transport from replaced files if they match; the next request uses it.
     private func renew() {
         let found = files.map { try? SecretResolver.contents($0) }
         guard known.withLock({ $0 }) != found else { return }
@@ -61,7 +61,7 @@ final class RenewedTransport: HTTPTransport {
             current.replace(by: try make())
             known.withLock { $0 = found }
         } catch {
-            // The certificate is there before its key, perhaps: the next fault looks again.
+            // The certificate may have been replaced before its key; the next error checks again.
         }
     }
 }

@@ -6,17 +6,17 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Signs each request of a channel with an HMAC (RFC 2104), over what the configuration says.
+/// Signs each request of a channel with an HMAC (RFC 2104), as the configuration describes.
 struct RequestSignature: RequestSigning {
-    /// What is signed, and where it goes.
+    /// The signed parts of a request, and the place of the signature.
     struct Rules: Sendable {
         let settings: HMACSettings
         let place: CredentialPlace
-        /// What is sent as `Host`; `nil`: the authority of the request's origin.
+        /// The value of `Host`; `nil` for the authority of the request's origin.
         var authority: String?
-        /// How many bytes of content are read to sign them.
+        /// The largest content to read for signing, in bytes.
         var contentLimit: Int
-        /// The API's time of day, learned from its refusals.
+        /// The API's time of day, learned from its rejections.
         let clock: ServerClock
 
         init(
@@ -33,7 +33,7 @@ struct RequestSignature: RequestSigning {
             self.clock = ServerClock(clock: clock)
         }
 
-        /// Those of a channel.
+        /// Creates the rules of a channel.
         init(_ settings: HMACSettings, _ place: CredentialPlace, _ channel: ChannelConfiguration) {
             self.init(
                 settings,
@@ -47,9 +47,9 @@ struct RequestSignature: RequestSigning {
     private let rules: Rules
     private let key: [UInt8]
 
-    /// Signs with a key.
+    /// Creates a signer with a key.
     ///
-    /// - Throws: `credential_unavailable` for a key that is not written as the configuration says.
+    /// - Throws: `credential_unavailable` if the key is not in the configured encoding.
     init(_ rules: Rules, key: Secret) throws(NetworkError) {
         self.rules = rules
         do {
@@ -66,7 +66,7 @@ struct RequestSignature: RequestSigning {
 
     /// Adds the fields and the signature.
     ///
-    /// - Throws: `http_request_error` for content that is too long to be signed; what reading it throws.
+    /// - Throws: `http_request_error` if the content is too long to sign, or an error from reading it.
     func sign(_ request: inout Request) async throws {
         if let parameter = rules.place.parameter, request.target != "*" {
             request.target = parameter.removed(from: request.target)
@@ -94,7 +94,7 @@ struct RequestSignature: RequestSigning {
         try rules.place.put(credential, in: &request)
     }
 
-    /// Learns the API's time of day where it refuses a signature, maybe for its time.
+    /// Learns the API's time of day from a rejection, which a wrong time may have caused.
     func learn(from response: borrowing Response) {
         guard [401, 403].contains(response.status.rawValue) else { return }
         rules.clock.learn(from: response.headers)
@@ -119,7 +119,7 @@ struct RequestSignature: RequestSigning {
 }
 
 extension RequestSignature {
-    /// What the words of a text stand for in one request.
+    /// The values of a request for the words in a signed text.
     private struct Facts {
         private let method: String
         private let target: String
@@ -181,7 +181,7 @@ extension KeyedHash {
 }
 
 extension HMACSettings.Encoding {
-    /// The bytes as text.
+    /// Returns the bytes as text.
     fileprivate func text(of bytes: [UInt8]) -> String {
         switch self {
         case .base64: return Data(bytes).base64EncodedString()
@@ -194,7 +194,7 @@ extension HMACSettings.Encoding {
 }
 
 extension HMACSettings.DateForm {
-    /// A time of day as text.
+    /// Returns the time of day as text.
     fileprivate func text(of time: UnixTime) -> String {
         let milliseconds = UInt64(max(0, time.secondsSinceEpoch * 1000))
         let seconds = milliseconds / 1000
@@ -210,7 +210,7 @@ extension HMACSettings.DateForm {
 }
 
 extension HMACSettings.KeyEncoding {
-    /// The key's bytes.
+    /// Returns the bytes of a key.
     ///
     /// - Throws: an error that does not quote the key.
     package func bytes(of key: Secret) throws(SecretError) -> [UInt8] {

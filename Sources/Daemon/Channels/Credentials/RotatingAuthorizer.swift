@@ -1,26 +1,27 @@
 package import NetworkCore
 import Synchronization
 
-/// A credential that is read again where it is kept, in a file or by a program, after a 401, so that
-/// rotating it needs no reload.
+/// A credential from a file or a program, which is read again after a 401.
+///
+/// Rotating the credential requires no reload.
 package final class RotatingAuthorizer: Authorizing {
     private struct State {
         var credential: Credential
-        /// Whether it is being read, for all waiters.
+        /// Whether a read is in progress for all waiters.
         var isLooking = false
-        /// Whether that takes so long that no one waits for it any more.
+        /// Whether the read takes so long that callers no longer wait for it.
         var isStuck = false
-        /// Callers that wait to learn whether there is another credential.
+        /// The callers waiting for a new credential.
         var waiting: [AsyncStream<Bool>.Continuation] = []
-        /// When a read that found nothing new may be followed by another.
+        /// The time of the next permitted read, after a read without a new credential.
         var nextRead: ContinuousClock.Instant?
     }
 
-    /// What reading costs, and how often it is done.
+    /// The cost of a read.
     package struct Effort: Sendable {
-        /// How long callers wait.
+        /// The maximum time that callers wait.
         var patience: Duration
-        /// How long after a read without another credential no other is made.
+        /// The minimum time between a read without a new credential and the next read.
         var pause: Duration
 
         package init(patience: Duration, pause: Duration) {
@@ -29,7 +30,7 @@ package final class RotatingAuthorizer: Authorizing {
 
         /// A file, which is small and usually local.
         package static let file = Effort(patience: .seconds(5), pause: .zero)
-        /// A program, which may run for 10 s: a key that is wrong for good must not start one for each
+        /// A program, which may run for 10 s: a permanently wrong key must not start a program for each
         /// request.
         package static let program = Effort(patience: .seconds(10), pause: .seconds(1))
     }
@@ -43,15 +44,15 @@ package final class RotatingAuthorizer: Authorizing {
     private let onFault: @Sendable (any Error) -> Void
     private let state: Mutex<State>
 
-    /// Makes an authorizer.
+    /// Creates an authorizer.
     ///
     /// - Parameters:
-    ///   - first: the credential as it was read first.
-    ///   - effort: what reading it costs.
-    ///   - read: reads it again.
-    ///   - onChange: called when a new credential is used from now on.
+    ///   - first: the initial credential.
+    ///   - effort: the cost of a read.
+    ///   - read: reads the credential again.
+    ///   - onChange: called when a new credential takes effect.
     ///   - onNoChange: called when the credential was rejected and there is no other.
-    ///   - onFault: called with the reason when it cannot be read; the credential stays.
+    ///   - onFault: called with the error if the credential cannot be read; the old one stays in effect.
     package init(
         _ first: StaticAuthorizer,
         effort: Effort = .file,
@@ -70,7 +71,7 @@ package final class RotatingAuthorizer: Authorizing {
         self.onFault = onFault
     }
 
-    /// Itself: nothing waits for a credential.
+    /// Returns this authorizer: it never waits for a credential.
     package func timed() -> any Authorizing { self }
 
     package func currentCredential() -> Credential? { state.withLock { $0.credential } }
@@ -90,8 +91,9 @@ package final class RotatingAuthorizer: Authorizing {
         }
     }
 
-    /// Whether there is a newer credential than the rejected one; reads it if necessary, once for all
-    /// callers that wait.
+    /// Whether a newer credential than the rejected one exists.
+    ///
+    /// If necessary, the credential is read again, once for all waiting callers.
     private func isRenewed(since refused: Int) async -> Bool {
         let (answers, answer) = AsyncStream<Bool>.makeStream()
         let (isKnown, isFirst): (Bool?, Bool) = state.withLock { state in
@@ -105,17 +107,17 @@ package final class RotatingAuthorizer: Authorizing {
         }
         if let isKnown { return isKnown }
         if isFirst {
-            // Not on a worker's loop: a file may be on a slow medium. Not part of the caller's task: a
-            // caller that gives up leaves the read to the others.
+            // Do not read on a worker's loop: the file may be on a slow medium. Do not read in the caller's
+            // task: canceling that task must not end the read for the others.
             Task(executorPreference: globalConcurrentExecutor) { await self.read(after: refused) }
         }
-        // Ends with the task that waits, too.
+        // The loop also ends if the waiting task is canceled.
         for await isRenewed in answers { return isRenewed }
         return false
     }
 
     private func read(after refused: Int) async {
-        // Cancelled when it has been read.
+        // Canceled after the read.
         let bound = Task {
             try await Task.sleep(for: self.effort.patience)
             self.giveUp()
@@ -147,7 +149,7 @@ package final class RotatingAuthorizer: Authorizing {
         for waiter in waiting { waiter.yield(isRenewed) }
     }
 
-    /// Ends the wait for a medium that does not answer.
+    /// Ends the wait for an unresponsive medium.
     private func giveUp() {
         let waiting = state.withLock { state in
             guard state.isLooking else { return [AsyncStream<Bool>.Continuation]() }

@@ -4,19 +4,19 @@ package import NetworkCore
 import OAuth
 import Synchronization
 
-/// Signs the tokens of `auth.jwt`, in place of a token endpoint.
+/// Signs the tokens of `auth.jwt`, instead of a token endpoint.
 ///
-/// The engine asks for the next one before a token ends, and after a 401.
+/// The engine requests a new token before the current one expires, and after a 401.
 final class SignedTokens: OAuthService {
-    /// The API's time of day, by its refusals.
+    /// The API's time of day, learned from its rejections.
     let serverClock: ServerClock
     private let token: Mutex<SelfSignedToken>
-    /// Reads the key again; `nil` for one that stays the same.
+    /// Reads the key again; `nil` for a key that never changes.
     private let again: (@Sendable () async -> SelfSignedToken?)?
 
-    /// Reads the key.
+    /// Reads the key and creates a signer.
     ///
-    /// - Throws: an error that names the credential, for a key that cannot be read or used.
+    /// - Throws: an error that names the credential if the key cannot be read or used.
     init(
         _ settings: JWTSettings,
         of credential: CredentialConfiguration,
@@ -49,7 +49,7 @@ final class SignedTokens: OAuthService {
         }
     }
 
-    /// Signs a token; after a 401, with the key as it is then.
+    /// Signs a token; after a 401, reads the key again first.
     func tokens(
         for grant: TokenGrant,
         configuration: OAuthConfiguration,
@@ -68,9 +68,9 @@ final class SignedTokens: OAuthService {
 }
 
 extension SigningKey {
-    /// Parses a private key in PEM that has to sign with an algorithm.
+    /// Parses a private key in PEM, which must match an algorithm.
     ///
-    /// - Throws: `SigningKeyError`; of a key of another kind, `SecretError`.
+    /// - Throws: `SigningKeyError`, or `SecretError` for a key of another algorithm.
     package init(jwtKey pem: Secret, id: String?, _ algorithm: JWTSettings.Algorithm?) throws {
         self = try SigningKey(pem: pem, id: id)
         guard let algorithm, self.algorithm.rawValue != algorithm.rawValue else { return }

@@ -7,19 +7,19 @@ import NetworkCore
 package import OAuth
 import OriginTransport
 
-/// Where tokens are kept between runs: in files of this machine, or in etcd, where other machines find them.
+/// The storage of tokens between runs: local files, or etcd, which several machines share.
 package actor StatePlace {
     private let directory: String
     private let etcd: (client: EtcdClient, prefix: String)?
     private let references: [SecretReference]
     private let secrets: SecretReader
-    /// Read once: a key takes effect at a start, and another one would not open what this one has sealed.
+    /// The seal, read once: a new key takes effect at a start, because it cannot open existing sealed tokens.
     private var knownSeal: TokenSeal?
     private var knownState: EtcdState?
 
-    /// Names the place; nothing is read or asked yet, apart from certificates.
+    /// Creates the place; reads only certificates, and sends no request.
     ///
-    /// - Throws: an error that names a certificate that cannot be used.
+    /// - Throws: an error that names an unusable certificate.
     package init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
@@ -35,13 +35,13 @@ package actor StatePlace {
         }
     }
 
-    /// How etcd serves; `nil` with files.
+    /// The state of etcd; `nil` with files.
     package nonisolated var standing: EtcdClient.Standing? { etcd?.client.standing }
 
-    /// Returns when what was begun has ended, such as the release of a lock.
+    /// Waits for background work, such as the release of a lock.
     package nonisolated func settle() async { await etcd?.client.settle() }
 
-    /// Does some work, and waits until the locks are released that it has held.
+    /// Runs the work, and waits until its locks are released.
     package nonisolated func settling(_ work: () async throws -> Void) async throws {
         do {
             try await work()
@@ -52,24 +52,24 @@ package actor StatePlace {
         await settle()
     }
 
-    /// The store of a credential's tokens.
+    /// Returns the token store of a credential.
     ///
     /// - Throws: an error that names the place, if a key cannot be read or is not valid.
     func store(of credential: CredentialConfiguration) async throws -> any TokenStoring {
-        // Each machine gets its own, unless they are to be shared.
+        // Each machine gets tokens of its own, unless the credential is shared.
         if etcd != nil, !credential.isShared, credential.oauth?.grant.needsSignIn == false {
             return MemoryTokenStore()
         }
         return try await store(ofFamily: credential.name)
     }
 
-    /// The store of a family.
+    /// Returns the token store of a family.
     package func store(ofFamily family: String) async throws -> any TokenStoring {
         if let state = try await state() { return state.store(of: family) }
         return FileTokenStore(directory: directory, family: family, seal: try await seal())
     }
 
-    /// The families that have tokens, in order.
+    /// Returns the families with tokens, in order.
     package func families() async throws -> [String] {
         guard let state = try await state() else {
             return try FileTokenStore.families(in: directory)
@@ -90,7 +90,7 @@ package actor StatePlace {
             as: "\(process.hostName), process \(process.processIdentifier)",
             by: etcd.client
         )
-        // Another call may have come first.
+        // Another call may have finished first.
         let first = knownState ?? state
         knownState = first
         return first
@@ -117,7 +117,7 @@ package actor StatePlace {
 }
 
 extension EtcdClient {
-    /// The client of a configured cluster; `loop` speaks to it.
+    /// Creates a client of a configured cluster; its requests run on `loop`.
     fileprivate convenience init(
         _ settings: EtcdSettings,
         secrets: SecretReader,
@@ -129,7 +129,7 @@ extension EtcdClient {
         options.timeSettings = .fixed("requests to etcd")
         options.connectTimeout = .seconds(2)
         options.responseTimeout = .seconds(10)
-        // A watch is silent for as long as nothing is stored; a member that is gone is found by TCP.
+        // A watch is silent until something is stored; TCP detects an unreachable member.
         options.idleTimeout = nil
         options.authorities = settings.authorities
         options.certificate = settings.clientCertificate?.certificate
@@ -159,7 +159,7 @@ extension EtcdClient {
 }
 
 extension OAuthSettings.Grant {
-    /// Whether its tokens begin with a user, or with a refresh token that is used up.
+    /// Whether the grant starts with a user's sign-in, or with a single-use refresh token.
     package var needsSignIn: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true

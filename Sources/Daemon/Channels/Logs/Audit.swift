@@ -4,8 +4,9 @@ package import NetproxyEventIO
 package import NetproxyRequestLog
 import NetproxySystem
 
-/// What is recorded of who uses a secret or changes something (contract section 10): one line each in
-/// the daemon's own log.
+/// The audit records of secret use and changes (contract section 10).
+///
+/// Each is one line in the daemon's own log.
 package enum Audit: String, Sendable, CaseIterable {
     case lend, end, reveal, refresh, login, logout, reload
 
@@ -21,14 +22,14 @@ package enum Audit: String, Sendable, CaseIterable {
         }
     }
 
-    /// Makes the line.
+    /// Returns the record of an action.
     ///
     /// - Parameters:
-    ///   - channels: what it concerns; none for all of them.
-    ///   - peer: who; `nil` for a signal, whose sender is not known.
+    ///   - channels: the affected channels; empty for all.
+    ///   - peer: the peer that requested the action; `nil` for a signal, whose sender is unknown.
     ///   - key: the id of the lent key.
-    ///   - failure: why it did not succeed.
-    /// - Returns: the line.
+    ///   - failure: the reason for a failure.
+    /// - Returns: the record.
     package func record(
         of channels: some Sequence<String> = [],
         by peer: SocketPeer?,

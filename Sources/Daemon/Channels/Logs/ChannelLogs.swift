@@ -6,31 +6,34 @@ import NetproxySystem
 import NetworkCore
 import Synchronization
 
-/// The logs of the channels and of the daemon itself: one stream of lines for each file, for as
-/// long as the daemon runs.
+/// The logs of the channels and of the daemon itself.
 ///
-/// A channel that a reload makes again continues the stream of the one before it: two streams would
-/// rotate the same file, and the older one would keep removed files open.
+/// Each file has one stream of lines until the daemon stops. A channel assembled again by a reload continues
+/// its earlier stream: two streams would rotate the same file, and the older one would keep removed files
+/// open.
 ///
-/// One thread writes all of them: a disk that hangs must hold up no loop.
+/// One thread writes all logs, so that a hanging disk blocks no loop.
 package final class ChannelLogs: Sendable {
     private struct State {
         var settings: LogSettings
-        /// By the name of the file.
+        /// The sinks, by file name.
         var sinks: [String: LogSink] = [:]
     }
 
-    /// Every line of every log, as it is written.
+    /// The lines of all logs as they are written.
     package let feed = LogFeed()
-    /// One for all channels, so that their lines never mix; `nil` if the log goes to files.
+    /// The single sink of all channels, so that lines never mix; `nil` if the log is written to files.
     private let stream: LogSink?
     private let writer: LogWriter
     private let state: Mutex<State>
     private let report: OperatorReport
-    /// One for all channels: a full disk is a problem of each of them.
+    /// Reports lost lines, once for all channels: a full disk affects every channel.
     private let losses: RateLimitedReport
 
-    /// - Throws: if the directory cannot be made, no journal is listening, or no descriptors are left.
+    /// Creates the logs.
+    ///
+    /// - Throws: an error if the directory cannot be created, no journal is listening, or no descriptors are
+    ///   left.
     package init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
         self.report = report
         losses = RateLimitedReport(report)
@@ -50,9 +53,9 @@ package final class ChannelLogs: Sendable {
         writer.end()
     }
 
-    /// The log of a channel, or the daemon's own.
+    /// Returns the log of a channel, or the daemon's own.
     ///
-    /// A stream that exists already keeps its first labels for its own notices.
+    /// An existing stream keeps its first labels for its own notices.
     package func log(_ labels: LogLabels) -> ChannelLog {
         let name = labels.channel ?? LogLabels.ownLog
         return state.withLock { state in
@@ -78,10 +81,9 @@ package final class ChannelLogs: Sendable {
         losses("\(place): \(error); its lines are lost until it can be written")
     }
 
-    /// Makes the directory if it is missing, and continues in other files, or with another rotation,
-    /// if that is wanted.
+    /// Applies a new directory or rotation, and creates the directory if it is missing.
     ///
-    /// - Throws: if the directory cannot be made.
+    /// - Throws: an error if the directory cannot be created.
     package func move(to wanted: LogSettings) async throws {
         let present = state.withLock { $0.settings }
         guard present.output == .file else { return }
@@ -89,7 +91,7 @@ package final class ChannelLogs: Sendable {
         next.directory = wanted.directory
         next.rotate = wanted.rotate
         let isMissing = try await ChannelLogs.makeMissingDirectory(next.directory)
-        // Files of a directory that was removed are open, and lead nowhere.
+        // If the directory was removed, its open files have no name any more; open them again.
         guard next != present else { return isMissing ? reopenFiles() : () }
         let sinks = state.withLock { [next] state in
             state.settings = next
@@ -100,7 +102,7 @@ package final class ChannelLogs: Sendable {
         }
     }
 
-    /// Opens the files again, and makes their directory if it was removed.
+    /// Reopens the files, and creates their directory if it was removed.
     package func reopen() async {
         let settings = state.withLock { $0.settings }
         if settings.output == .file {
@@ -117,8 +119,7 @@ package final class ChannelLogs: Sendable {
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 
-    /// Completes the files after the last line, and returns when everything is written, or when the
-    /// disk has taken too long.
+    /// Completes the files after the last line, and waits until all lines are written or `limit` has passed.
     package func finish(within limit: Duration) async {
         for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
             sink.finish(at: .now, now: .now)
@@ -127,7 +128,7 @@ package final class ChannelLogs: Sendable {
         report("the last lines of the request log are lost: the disk does not answer")
     }
 
-    /// Closes the files of all channels except these; an exchange that ends later opens its file again.
+    /// Closes the files of all other channels; an exchange that ends later opens its file again.
     package func close(except channels: some Sequence<String>) {
         let kept = Set(channels).union([LogLabels.ownLog])
         for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
@@ -135,7 +136,7 @@ package final class ChannelLogs: Sendable {
         }
     }
 
-    /// Lines that could not be written since the start.
+    /// The number of lines lost since the start.
     package var droppedLines: Int {
         if let stream { return stream.counters.dropped }
         return state.withLock { $0.sinks }.values.reduce(0) { $0 + $1.counters.dropped }
@@ -176,7 +177,7 @@ package final class ChannelLogs: Sendable {
         }
     }
 
-    /// Makes the directory on a thread that may wait; returns whether it was missing.
+    /// Creates a missing directory off the event loops, and returns whether it was missing.
     private static func makeMissingDirectory(_ path: String) async throws -> Bool {
         try await OffLoop.run {
             guard try FileSystem.status(path) == nil else { return false }
@@ -195,7 +196,7 @@ package final class ChannelLogs: Sendable {
 }
 
 extension LogSettings {
-    /// The format that the configuration names.
+    /// The configured format.
     fileprivate var messageFormat: LogFormat {
         switch format {
         case .json: .json
@@ -205,13 +206,15 @@ extension LogSettings {
         }
     }
 
-    /// The format of the lines that loops hand over: the journal parses them, and formats its messages
+    /// The format of the lines from the loops.
+    ///
+    /// For the journal it is JSON, because the journal destination parses the lines and formats its messages
     /// itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }
 
 extension QueryMode {
-    /// As the configuration has it.
+    /// Creates the mode from the configuration.
     init(_ query: ChannelConfiguration.LogOptions.Query) {
         self =
             switch query {

@@ -15,7 +15,7 @@ extension OAuthEvent {
         }
     }
 
-    /// The event in the channel's log; `nil` if another event says the same.
+    /// The event in the channel's log; `nil` if another event reports the same.
     var record: EventRecord? {
         switch self {
         case .refreshed(let generation, let reason, let duration):

@@ -4,36 +4,36 @@ import OAuth
 
 /// The result of one attempt to read the secrets and files of a channel.
 package struct ChannelReading: Sendable {
-    /// The values that were read; `fillIn` adds earlier ones.
+    /// The values read so far; `fillIn` adds earlier ones.
     package private(set) var inputs: ChannelInputs
     /// The problems, one for each key.
     private var problems: [ConfigurationError]
-    /// The words of helper programs that failed, which only the operator may read.
+    /// The error output of helper programs, which only the operator may read.
     package private(set) var words: [String] = []
-    /// The secrets that could not be read.
+    /// The unreadable secrets.
     package private(set) var unread: Set<SecretReference> = []
-    /// The time after which a secret must be read again, if a program has stated one.
+    /// The time until a secret must be read again, if a helper program has stated one.
     package var lifetime: Duration?
 
-    /// Begins with the files, and the problems of those that could not be read.
+    /// Creates a reading from the files, with the problems of unreadable ones.
     init(_ inputs: ChannelInputs, _ problems: [ConfigurationError]) {
         (self.inputs, self.problems) = (inputs, problems)
     }
 
-    /// The problems for clients and commands, without their places in the file.
+    /// The problems for clients and commands, without their positions in the configuration file.
     var reasons: [String] { problems.map { "\($0.key): \($0.message)" } }
 
-    /// Notes a secret.
+    /// Adds a secret.
     mutating func note(_ reference: SecretReference, _ secret: Secret) {
         inputs.secrets[reference] = secret
     }
 
-    /// Notes a key of several lines.
+    /// Adds a key of several lines.
     mutating func note(_ reference: SecretReference, document: Secret) {
         inputs.documents[reference] = document
     }
 
-    /// Notes a secret that cannot be read.
+    /// Adds the error of an unreadable secret.
     mutating func note(
         _ reference: SecretReference,
         _ error: SecretError,
@@ -44,12 +44,12 @@ package struct ChannelReading: Sendable {
         unread.insert(reference)
     }
 
-    /// Notes the server of the last sign-in.
+    /// Adds the server of the last sign-in.
     mutating func note(_ server: PinnedServer?, of channel: ChannelConfiguration) {
         inputs.note(server, of: channel)
     }
 
-    /// Fills in earlier values for secrets and files that could not be read.
+    /// Fills in earlier values for unreadable secrets and files.
     ///
     /// - Parameter present: the inputs of the channels in force.
     /// - Returns: whether every secret and file has a value.
@@ -73,9 +73,9 @@ package struct ChannelReading: Sendable {
     }
 }
 
-/// A reading that has ended, or is still under way.
+/// A reading that has ended or is still in progress.
 struct PendingReading: Sendable {
     let task: Task<ChannelReading, Never>
-    /// `nil` while it is under way.
+    /// The result; `nil` while the reading is in progress.
     var ended: ChannelReading?
 }

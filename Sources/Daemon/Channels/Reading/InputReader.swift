@@ -3,20 +3,20 @@ import NetproxySystem
 import NetworkCore
 package import OAuth
 
-/// Reads the secrets and files that channels are made of.
+/// Reads the secrets and files of channels.
 package struct InputReader: Sendable {
     let resolver: SecretResolver
-    /// Knows the servers of stored sign-ins.
+    /// The clients with the servers of stored sign-ins.
     let oauthClients: OAuthAssembly
 
     /// Reads the secrets and files of a channel, never on an event loop.
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - configuration: has the places for the messages.
+    ///   - configuration: the configuration, with the positions for messages.
     ///   - secrets: reads each secret once.
-    ///   - earlier: the server of an earlier sign-in, for a store that cannot be read now.
-    /// - Returns: the values, and the problems of secrets and files without one.
+    ///   - earlier: the server of an earlier sign-in, used if the store cannot be read.
+    /// - Returns: the values, and the problems of missing secrets and files.
     package func read(
         _ channel: ChannelConfiguration,
         of configuration: ProxyConfiguration,
@@ -53,13 +53,13 @@ package struct InputReader: Sendable {
         return reading
     }
 
-    /// Reads the inputs of all channels at the same time.
+    /// Reads the inputs of all channels concurrently.
     ///
     /// - Parameters:
     ///   - configuration: the configuration.
     ///   - servers: the servers of earlier sign-ins, by channel.
     ///   - patience: the time after which readings continue in the background.
-    /// - Returns: one reading for each channel, in their order.
+    /// - Returns: one reading for each channel, in the order of the channels.
     func read(
         _ configuration: ProxyConfiguration,
         knowing servers: [String: PinnedServer],
@@ -99,7 +99,7 @@ package struct InputReader: Sendable {
 }
 
 extension ProxyConfiguration {
-    /// The files of a channel that cannot be read, with their places.
+    /// Returns the errors of a channel's unreadable files, with their positions.
     fileprivate func problems(
         of inputs: ChannelInputs,
         in channel: String
@@ -109,7 +109,7 @@ extension ProxyConfiguration {
         }
     }
 
-    /// The error of a secret, at the key that names it.
+    /// Returns the error of a secret, at the key that names it.
     fileprivate func error(
         of reference: SecretReference,
         in channel: String,
@@ -118,8 +118,9 @@ extension ProxyConfiguration {
         error(in: channel, message) { $0.secret == reference }
     }
 
-    /// The error of a secret or file, at the key that names it: one of the channel, of a section that it
-    /// inherits from, or of another channel.
+    /// Returns the error of a secret or file, at the key that names it.
+    ///
+    /// The key belongs to the channel, to an inherited section, or to another channel.
     private func error(
         in channel: String,
         _ message: String,

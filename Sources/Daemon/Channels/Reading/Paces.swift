@@ -3,8 +3,7 @@ import NetproxyPath
 
 /// The pace of each channel's recovery.
 ///
-/// Channels that share an identity, or a secret that cannot be read, have the same pace, so that it is read
-/// once for all of them.
+/// Channels with a common identity or unreadable secret have the same pace, so that it is read once for all.
 struct Paces {
     private enum Key: Hashable {
         case identity(String)
@@ -13,7 +12,7 @@ struct Paces {
 
     private let paces: [RecoveryPace]
 
-    /// Makes the paces of channels, with their readings in the same order.
+    /// Creates the paces of channels, whose readings are in the same order.
     init(of channels: [ChannelConfiguration], _ readings: [PendingReading]) {
         var paces: [RecoveryPace] = []
         var known: [Key: RecoveryPace] = [:]
@@ -33,7 +32,7 @@ struct Paces {
 }
 
 extension ChannelConfiguration {
-    /// The secrets that programs print.
+    /// The secrets printed by helper programs.
     fileprivate var programs: [SecretReference] {
         (secretReferences + documentReferences).filter(\.isProgram)
     }

@@ -1,9 +1,9 @@
 package import NetproxyEventIO
 import NetproxySystem
 
-/// A directory that a key of the configuration names.
+/// A directory named by a configuration key.
 package enum ConfiguredDirectory {
-    /// Makes the directory, with the missing ones above it.
+    /// Creates the directory and missing parent directories.
     ///
     /// - Throws: an error that begins with the key.
     package static func make(_ path: String, mode: UInt32, for key: String) throws(IOError) {

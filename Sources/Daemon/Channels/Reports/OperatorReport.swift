@@ -1,10 +1,11 @@
 import Synchronization
 
-/// Writes a line about the daemon itself for its operator: to the terminal or the journal.
+/// Writes a line about the daemon itself to the terminal or the journal, for the operator.
 package typealias OperatorReport = @Sendable (_ line: String) -> Void
 
-/// Reports a problem that may occur many times a second: the first time, then once a minute while it
-/// lasts.
+/// Reports a problem that may occur many times per second.
+///
+/// It is reported at once, and then at most once per minute.
 package final class RateLimitedReport: Sendable {
     private static let interval = Duration.seconds(60)
 
@@ -15,7 +16,7 @@ package final class RateLimitedReport: Sendable {
         self.report = report
     }
 
-    /// Reports the line unless one was reported within the last minute; never waits for the reader.
+    /// Reports the line unless one was reported within the last minute; never blocks on the reader.
     package func callAsFunction(_ line: @autoclosure () -> String) {
         let isDue = last.withLock { last in
             let now = ContinuousClock.now

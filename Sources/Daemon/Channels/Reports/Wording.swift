@@ -1,6 +1,6 @@
-/// Numbers and times as reports to the operator write them.
+/// Numbers and durations in reports to the operator.
 package enum Wording {
-    /// Seconds in two units at most: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
+    /// Returns a duration in at most two units: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
     package static func time(_ seconds: Double) -> String {
         let whole = Int(max(0, seconds).rounded())
         switch whole {
@@ -15,7 +15,7 @@ package enum Wording {
         rest == 0 ? "\(large) \(unit)" : "\(large) \(unit) \(rest) \(small)"
     }
 
-    /// A number and its noun: `1 channel`, `2 channels`.
+    /// Returns a number and its noun: `1 channel`, `2 channels`.
     package static func count(_ number: Int, _ noun: String) -> String {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
     }

@@ -3,17 +3,18 @@ package import NetproxyConfig
 import NetworkCore
 package import OAuth
 
-/// The secrets and files that a channel is made of, beside its configuration: when one of them
-/// changes, a reload makes the channel again.
+/// The secrets and files of a channel.
+///
+/// If one of them changes, a reload assembles the channel again.
 package struct ChannelInputs: Sendable, Equatable {
     var secrets: [SecretReference: Secret] = [:]
-    /// Keys of several lines.
+    /// The keys of several lines.
     var documents: [SecretReference: Secret] = [:]
-    /// The contents by path; `nil` for a file that cannot be read.
+    /// The contents of the files by path; `nil` for an unreadable file.
     var files: [String: Data?]
-    /// The authorization server that was found by the upstream's URL and trusted.
+    /// The trusted authorization server, discovered from the upstream's URL.
     package var pinned: PinnedServer?
-    /// The resource of a stored sign-in that is not the channel's.
+    /// The resource of a stored sign-in if it is not the channel's.
     package var otherResource: String?
 
     init(files: [String]) {
@@ -22,7 +23,7 @@ package struct ChannelInputs: Sendable, Equatable {
         ) { first, _ in first }
     }
 
-    /// Takes note of the server of the last sign-in.
+    /// Notes the server of the last sign-in.
     mutating func note(_ server: PinnedServer?, of channel: ChannelConfiguration) {
         pinned = server?.isOf(channel) == true ? server : nil
         otherResource = pinned == nil ? server?.resource : nil
@@ -30,7 +31,7 @@ package struct ChannelInputs: Sendable, Equatable {
 }
 
 extension ChannelInputs {
-    /// Those of them that a credential is made of.
+    /// Returns the secrets and files of a credential.
     func part(of credential: CredentialConfiguration) -> ChannelInputs {
         var part = ChannelInputs(files: [])
         for reference in credential.secretReferences {
@@ -45,8 +46,9 @@ extension ChannelInputs {
         return part
     }
 
-    /// The secrets and files that have another content here; one that is new is a change of the
-    /// configuration.
+    /// Returns the secrets and files whose contents have changed.
+    ///
+    /// A new one does not count: it is a change of the configuration.
     package func changes(from earlier: ChannelInputs) -> (
         secrets: Set<SecretReference>, files: Set<String>
     ) {
@@ -63,7 +65,7 @@ extension ChannelInputs {
 }
 
 extension Mention.Resource {
-    /// The secret that is named, if any.
+    /// The named secret, if any.
     package var secret: SecretReference? {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
@@ -75,7 +77,7 @@ extension Mention.Resource {
         }
     }
 
-    /// Whether it is one of these secrets or files.
+    /// Whether the resource is one of these secrets or files.
     package func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
@@ -90,12 +92,12 @@ extension Mention.Resource {
 }
 
 extension ChannelConfiguration {
-    /// The secrets that the channel names, those of its identities included.
+    /// The secrets that the channel names, including those of its identities.
     var secretReferences: [SecretReference] {
         ownSecretReferences + credentials.flatMap(\.secretReferences)
     }
 
-    /// The secrets that the channel names apart from its credentials.
+    /// The secrets that the channel names, without those of its credentials.
     private var ownSecretReferences: [SecretReference] {
         let own = [access.key, proxy?.login?.password] + headers.secrets.map(\.value)
         return own.compactMap { $0 }
@@ -104,10 +106,10 @@ extension ChannelConfiguration {
     /// The keys of several lines that the channel names.
     var documentReferences: [SecretReference] { credentials.flatMap(\.documentReferences) }
 
-    /// The files that the channel is made of.
+    /// The files of the channel.
     var files: [String] { ownFiles + credentials.flatMap(\.files) }
 
-    /// The files that the channel is made of apart from its credentials.
+    /// The files of the channel, without those of its credentials.
     private var ownFiles: [String] {
         tls.files
             + (stub ?? []).compactMap { answer in
@@ -115,15 +117,17 @@ extension ChannelConfiguration {
             }
     }
 
-    /// Whether the channel can serve with these values: it needs one of its credentials, and all other secrets
-    /// and files that it names.
+    /// Whether the channel can serve with these values.
+    ///
+    /// It needs one of its credentials, and all other secrets and files that it names.
     func canServe(with inputs: ChannelInputs) -> Bool {
         inputs.has(secrets: ownSecretReferences, files: ownFiles)
             && (credentials.isEmpty || credentials.contains { $0.isRead(in: inputs) })
     }
 
-    /// Whether the channel may continue to serve while a new configuration of it waits for its secrets: only
-    /// if both have the same clients and match the same requests.
+    /// Whether the channel may continue to serve while its new configuration waits for secrets.
+    ///
+    /// Both configurations must have the same clients and match the same requests.
     func mayStand(inFor next: ChannelConfiguration) -> Bool {
         access == next.access && match == next.match
             && credentials.map(\.users) == next.credentials.map(\.users)
@@ -144,7 +148,7 @@ extension ChannelInputs {
 }
 
 extension CredentialConfiguration {
-    /// The files that the credential's own TLS is made of.
+    /// The files for the credential's own TLS settings.
     var files: [String] { tls.files }
 
     /// Whether all secrets and files of the credential were read.
@@ -154,7 +158,7 @@ extension CredentialConfiguration {
 }
 
 extension UpstreamTLS {
-    /// The files that the channel's TLS is made of.
+    /// The files for the TLS settings.
     var files: [String] {
         [authorities, clientCertificate?.certificate, clientCertificate?.key].compactMap { $0 }
     }

@@ -2,10 +2,11 @@ import FoundationEssentials
 package import NetproxyConfig
 import NetproxySystem
 
-/// Why a file that the configuration names cannot be used, as a sentence for the operator.
+/// The reason why a configured file cannot be used, as a sentence for the operator.
 package enum FileProblem {
-    /// `cannot read /x: there is no such file`, or another reason; with what to do about missing
-    /// permissions.
+    /// Returns `cannot read /x: there is no such file`, or another reason.
+    ///
+    /// If permissions are missing, the sentence contains a command that grants them.
     package static func unusable(_ path: String) -> String {
         let problem = unreadable(path)
         guard isDenied(path) else { return problem }
@@ -14,11 +15,11 @@ package enum FileProblem {
         return remedy.map { "\(problem); fix: \($0)" } ?? problem
     }
 
-    /// `cannot read /x: there is no such file`, or another reason.
+    /// Returns `cannot read /x: there is no such file`, or another reason.
     package static func unreadable(_ path: String) -> String {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-            // Without access to its directory, a file looks as if it did not exist.
+            // Without access to its directory, an existing file seems to be missing.
             if let closed = closedDirectory(above: path) {
                 return "cannot read \(path): \(denied) in \(closed)"
             }
@@ -48,14 +49,14 @@ package enum FileProblem {
 
     private static var denied: String { "permission denied for user \(UserAccount.current.name)" }
 
-    /// A directory that does not exist yet is created at the start.
+    /// Returns a problem if the path is not a directory; the start creates a missing one.
     package static func notDirectory(_ path: String) -> String? {
         var isDirectory = false
         let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
         return exists && !isDirectory ? "\(path) is not a directory" : nil
     }
 
-    /// Whether the file exists, or may exist, but this user may not read it.
+    /// Whether this user has no permission to read a file that exists or may exist.
     package static func isDenied(_ path: String) -> Bool {
         guard FileManager.default.fileExists(atPath: path) else {
             return closedDirectory(above: path) != nil
@@ -63,7 +64,7 @@ package enum FileProblem {
         return !FileManager.default.isReadableFile(atPath: path)
     }
 
-    /// The error of the system for a read.
+    /// Returns the system's error for a read.
     private static func reason(_ path: String) -> String? {
         do throws(FileError) {
             _ = try ReadableFile(path: path).read(1, at: 0)
@@ -73,7 +74,7 @@ package enum FileProblem {
         }
     }
 
-    /// The nearest directory above that exists, if this user may not enter it.
+    /// Returns the nearest existing directory above, if this user may not enter it.
     private static func closedDirectory(above path: String) -> String? {
         let parent = path.split(separator: "/").dropLast().joined(separator: "/")
         let directory = path.hasPrefix("/") ? "/\(parent)" : parent

@@ -1,17 +1,17 @@
 package import NetproxySystem
 
-/// The command with which root lets this user read a file, without letting everyone.
+/// The command with which root gives this user access to a file, without giving access to everyone.
 package enum ReadRemedy {
-    /// What a user may do with a file or directory.
+    /// The access that a user needs to a file or directory.
     package enum Access: UInt32, Sendable {
         case read = 4
         case enter = 1
     }
 
-    /// The command for a file; `nil` if its status cannot be read.
+    /// Returns the command for a file; `nil` if its status cannot be read.
     static func reading(_ path: String) -> String? { remedy(for: path, .read) }
 
-    /// The command for a directory above a file; `nil` if its status cannot be read.
+    /// Returns the command for a directory above a file; `nil` if its status cannot be read.
     static func entering(_ path: String) -> String? { remedy(for: path, .enter) }
 
     private static func remedy(for path: String, _ access: Access) -> String? {
@@ -29,15 +29,15 @@ package enum ReadRemedy {
         }
     }
 
-    /// The command for the user, as far as owner and groups show what is missing.
+    /// Returns the command that grants access to the user, as far as owner and groups show the cause.
     ///
     /// - Parameters:
     ///   - path: the file or directory.
-    ///   - access: what the user needs.
-    ///   - owner: the user id of its owner.
-    ///   - isMember: whether the user is in its group.
-    ///   - user: who needs access.
-    /// - Returns: a line for a shell of root's.
+    ///   - access: the missing access.
+    ///   - owner: the user id of the owner.
+    ///   - isMember: whether the user is in the group of the file or directory.
+    ///   - user: the user who needs access.
+    /// - Returns: a line for root's shell.
     package static func command(
         for path: String,
         _ access: Access,
@@ -49,10 +49,10 @@ package enum ReadRemedy {
         if owner == user.id { return "chmod u+\(letter) \(path)" }
         if isMember { return "chmod g+\(letter) \(path)" }
         switch access {
-        // root reads it all the same.
+        // root can read the file anyway.
         case .read where owner == 0: return "chown \(user.name) \(path)"
         case .read: return "setfacl -m u:\(user.name):r \(path)"
-        // To enter a directory is not to list it.
+        // Permission to enter a directory does not include listing it.
         case .enter: return "chmod o+x \(path)"
         }
     }

@@ -2,8 +2,9 @@ package import NetproxyConfig
 package import NetworkCore
 import Synchronization
 
-/// Reads the secrets of one start, reload or recovery, each of them once for all channels: a program that
-/// prints one may take long, or print another one the next time.
+/// Reads the secrets of one start, reload or recovery, each secret once for all channels.
+///
+/// A program that prints a secret may take long, or print a different one the next time.
 package final class SecretReader: Sendable {
     private typealias Reading = Result<Secret, SecretError>
 
@@ -14,7 +15,7 @@ package final class SecretReader: Sendable {
 
     private enum Entry {
         case known(Secret)
-        /// The reading is under way or has ended.
+        /// The reading is in progress or has ended.
         case reading(Task<Reading, Never>)
     }
 
@@ -23,10 +24,10 @@ package final class SecretReader: Sendable {
         var lifetime: Duration?
     }
 
-    /// The number of programs that run at the same time.
+    /// The maximum number of concurrent programs.
     private static let programLimit = 32
 
-    /// Reads without remembering.
+    /// Reads secrets without remembering them.
     package let resolver: SecretResolver
     private let known = Mutex(Known())
     private let turns = Turns(programLimit)
@@ -49,13 +50,13 @@ package final class SecretReader: Sendable {
         try await value(of: Key(reference: reference, kind: .document))
     }
 
-    /// Runs the programs that print these secrets at the same time, so that a reading takes as long as the
-    /// slowest of them, and not as all together.
+    /// Runs the programs that print these secrets concurrently.
     ///
-    /// Later calls return their output or their error.
+    /// A reading then takes as long as the slowest program, not as long as all programs together. Later calls
+    /// return the output or the error.
     func runPrograms(secrets: [SecretReference], documents: [SecretReference]) async {
         await withTaskGroup(of: Void.self) { group in
-            // The error is remembered, and thrown by `secret` or `document`.
+            // The error is remembered; `secret` and `document` throw it.
             for reference in Set(secrets) where reference.isProgram {
                 group.addTask { _ = try? await self.secret(reference) }
             }
@@ -65,15 +66,15 @@ package final class SecretReader: Sendable {
         }
     }
 
-    /// The shortest lifetime that a program has stated for one of the secrets; `nil` if none has.
+    /// The shortest lifetime stated by a program for one of the secrets; `nil` if none is stated.
     var lifetime: Duration? { known.withLock { $0.lifetime } }
 
-    /// Forgets everything, so that it is read again.
+    /// Forgets all secrets, so that they are read again.
     func forget() {
         known.withLock { $0 = Known() }
     }
 
-    /// Remembers values that were read elsewhere.
+    /// Remembers values read elsewhere.
     func hold(_ inputs: ChannelInputs) {
         known.withLock { known in
             for (reference, secret) in inputs.secrets {
@@ -118,7 +119,7 @@ package final class SecretReader: Sendable {
     }
 }
 
-/// Lets a limited number of tasks do something at the same time; the others wait in order.
+/// Limits the number of tasks that run at the same time; the others wait in order.
 private final class Turns: Sendable {
     private struct State {
         var free: Int

@@ -3,14 +3,14 @@ package import NetproxyConfig
 import NetproxySystem
 import NetworkCore
 
-/// The reason why a secret could not be read; the description never contains the secret.
+/// The reason for an unreadable secret; the description never contains the secret.
 package struct SecretError: Error, Hashable, CustomStringConvertible {
-    /// The reason without the words of a helper program.
+    /// The reason without the error output of a helper program.
     let outcome: String
-    /// The words of a helper program, which only the operator may read.
+    /// The error output of a helper program, which only the operator may read.
     let words: String?
 
-    /// The reason with the words of a helper program.
+    /// The reason with the error output of a helper program.
     package var description: String { words.map { "\(outcome) (\($0))" } ?? outcome }
 
     package init(_ outcome: String) {
@@ -22,13 +22,13 @@ package struct SecretError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Reads secrets from where a ``SecretReference`` says they are.
+/// Reads secrets from the place in a ``SecretReference``.
 ///
-/// Files are read off the event loops, unless a caller asks for what there is without a helper program.
+/// Files are read off the event loops, except in direct calls of `readWithoutHelper`.
 package struct SecretResolver: Sendable {
-    /// What a secret may contain.
+    /// The permitted content of a secret.
     package enum Kind: Sendable {
-        /// One line, which a header field or a form can carry; its line end is dropped.
+        /// One line, for a header field or a form; its line end is removed.
         case line
         /// Any text, such as a key in PEM or a JSON file, byte for byte.
         case document
@@ -52,14 +52,14 @@ package struct SecretResolver: Sendable {
         self.readFile = readFile
     }
 
-    /// Whether systemd has given this process a directory of credentials.
+    /// Whether systemd has passed a directory of credentials to this process.
     package var hasCredentials: Bool {
         environment["CREDENTIALS_DIRECTORY"]?.hasPrefix("/") == true
     }
 
     /// Reads the secret.
     ///
-    /// - Throws: if it cannot be read, is empty, or has bytes that its kind does not allow.
+    /// - Throws: an error if it cannot be read, is empty, or contains bytes that its kind does not allow.
     package func resolve(
         _ reference: SecretReference,
         as kind: Kind = .line
@@ -67,9 +67,9 @@ package struct SecretResolver: Sendable {
         try await read(reference, as: kind).bytes
     }
 
-    /// Reads the secret, and how long it is valid if a program says so.
+    /// Reads the secret, and its lifetime if a program states one.
     ///
-    /// - Throws: what `resolve` throws.
+    /// - Throws: the same errors as `resolve`.
     func read(
         _ reference: SecretReference,
         as kind: Kind
@@ -82,16 +82,16 @@ package struct SecretResolver: Sendable {
         }
         var output = try await output(of: command)
         var lifetime: Duration?
-        // A document may be JSON itself.
+        // A document may itself be JSON.
         if kind == .line, let printed = PrintedSecret(output) {
             (output, lifetime) = (Array(printed.token.utf8), printed.lifetime)
         }
         return (try Self.checked(output, kind, from: reference), lifetime)
     }
 
-    /// Reads the secret, unless a helper program would have to be run.
+    /// Reads the secret without running a helper program.
     ///
-    /// - Returns: the secret; of `exec:`, no bytes, after checking that the program can be run.
+    /// - Returns: the secret; for `exec:`, no bytes, after a check that the program can be run.
     package func readWithoutHelper(
         _ reference: SecretReference,
         _ kind: Kind
@@ -127,7 +127,7 @@ package struct SecretResolver: Sendable {
             && !isDirectory
     }
 
-    /// What the program prints; it runs without a shell, and is killed after 10 s or 64 KiB.
+    /// Returns the output of a program, which runs without a shell and is killed after 10 s or 64 KiB.
     private func output(of command: [String]) async throws(SecretError) -> [UInt8] {
         guard let path = command.first, path.hasPrefix("/") else {
             throw SecretError("a helper needs an absolute path")
@@ -141,7 +141,7 @@ package struct SecretResolver: Sendable {
         }
     }
 
-    /// The bytes of a file of at most 64 KiB.
+    /// Returns the bytes of a file of at most 64 KiB.
     package static let contents: @Sendable (String) throws(SecretError) -> [UInt8] = {
         path throws(SecretError) in
         guard !isTooLarge(path) else { throw tooLarge(path) }
@@ -152,12 +152,12 @@ package struct SecretResolver: Sendable {
         return Array(data)
     }
 
-    /// Looks at the size before reading, which could otherwise fill the memory.
+    /// Whether a file is too large; a read without this check could exhaust the memory.
     private static func isTooLarge(_ path: String) -> Bool {
         do throws(FileError) {
             return try FileStatus.of(path: path).size > sizeLimit
         } catch {
-            // Reading it fails with a better message.
+            // The read fails with a better message.
             return false
         }
     }
@@ -197,11 +197,11 @@ package struct SecretResolver: Sendable {
         guard secret.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw SecretError("\(reference) contains a line break or another control byte")
         }
-        // Conversion to a string would replace invalid bytes.
+        // Converting the bytes to a string would replace invalid ones.
         guard String(validating: secret, as: UTF8.self) != nil else {
             throw SecretError("\(reference) is not valid UTF-8")
         }
-        // Some editors write one, and it is invisible.
+        // Some editors write a byte order mark, which is invisible.
         guard !secret.starts(with: [0xEF, 0xBB, 0xBF]) else {
             throw SecretError("\(reference) begins with a byte order mark; save it without one")
         }
@@ -209,10 +209,10 @@ package struct SecretResolver: Sendable {
     }
 }
 
-/// A secret with a lifetime, as a helper of `auth.exec` prints it: `{"token":"…","expires_in":3600}`.
+/// A secret with a lifetime, in the format of an `auth.exec` helper: `{"token":"…","expires_in":3600}`.
 private struct PrintedSecret: Decodable {
     let token: String
-    /// `nil` if the program does not say, or says something else than a number.
+    /// The lifetime; `nil` if the program states none, or one that is not a number.
     let lifetime: Duration?
 
     private enum Key: String, CodingKey {
@@ -220,7 +220,7 @@ private struct PrintedSecret: Decodable {
         case lifetime = "expires_in"
     }
 
-    /// Reads the output of a program; `nil` if it is not of that form, and then is the secret itself.
+    /// Parses the output of a program; `nil` if it is not of this form and is itself the secret.
     init?(_ output: [UInt8]) {
         guard output.first == UInt8(ascii: "{"),
             let read = try? JSONDecoder().decode(PrintedSecret.self, from: Data(output))

@@ -1,17 +1,17 @@
 import NetproxyHTTPMessage
 
-/// Why an admin request is refused.
+/// The reason for refusing an admin request.
 struct AdminRefusal: Error {
     let status: HTTPStatus
     let detail: String
 }
 
-/// Keeps web pages away from an admin socket that is a TCP port (contract section 6).
+/// Protects an admin socket on a TCP port from web pages (contract section 6).
 enum AdminGuard {
     /// Checks a request.
     ///
-    /// - Throws: `AdminRefusal` for a name that was rebound to this machine, for a request of another
-    ///   site's page, and for a change without the field that no page can send.
+    /// - Throws: `AdminRefusal` for a DNS name rebound to this machine, for a request from another site's
+    ///   page, and for a change without the field that no page can send.
     static func check(_ call: LocalServer.Call) throws(AdminRefusal) {
         guard let host = call.host, host.isLoopbackName else {
             throw AdminRefusal(
@@ -19,7 +19,7 @@ enum AdminGuard {
                 detail: "the admin socket answers to loopback names only"
             )
         }
-        // Only the page at `/` itself; a page on any other port is foreign.
+        // Accept only the page at `/` itself; a page on any other port is foreign.
         let own = call.headers[.host].map { "http://\($0.lowercased())" }
         let sites = call.headers.values(of: .secFetchSite)
         guard call.headers.values(of: .origin).allSatisfy({ $0.lowercased() == own }),

@@ -9,12 +9,12 @@ import NetproxySystem
 import NetworkCore
 import OAuth
 
-/// Answers on the admin socket (contract section 6); never reachable through a data listener.
+/// Handles requests on the admin socket (contract section 6); never reachable through a data listener.
 struct AdminHandler: Sendable {
     let reach: AdminReach
     let daemon: Daemon
 
-    /// Refuses a request by its head: for what it is, no content need be read.
+    /// Returns a refusal based on the request's head, before its content is read.
     func refusal(of call: LocalServer.Call) -> Response? {
         switch route(of: call) {
         case .success: nil
@@ -22,8 +22,9 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Answers a request that is not refused by its head; not on the loop that it came on, since a reload
-    /// and a list of all requests take their time.
+    /// Responds to a request with an acceptable head.
+    ///
+    /// The work runs off the connection's loop: a reload or a list of all requests takes time.
     func answer(_ call: LocalServer.Call) async -> Response {
         switch route(of: call) {
         case .success(let route):
@@ -59,7 +60,7 @@ struct AdminHandler: Sendable {
         return .success(route)
     }
 
-    /// Whether a peer may change something; over TCP, where users cannot be told apart, every one.
+    /// Whether a peer may make changes; over TCP, every peer may, because users cannot be distinguished.
     private func isOwner(_ peer: SocketPeer) -> Bool {
         reach == .tcp || peer.userID == 0 || peer.userID == FileTrust.user
     }
@@ -102,7 +103,7 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Puts the tokens of a sign-in on the command line in force, which may be those of another server.
+    /// Puts the tokens of a command-line sign-in in force, which may come from another server.
     private func adopt(_ channel: String, for peer: SocketPeer) async -> Response {
         await daemon.renewServer(of: channel)
         return await change(
@@ -124,12 +125,13 @@ struct AdminHandler: Sendable {
     private func readiness() async -> Response {
         let reasons = await daemon.reasonsNotReady
         guard reasons.isEmpty else { return .text(503, reasons.joined(separator: "\n") + "\n") }
-        // One channel's fault is no reason to restart the others.
+        // One channel's fault is not a reason to restart the others.
         let lines = ["ready"] + (await daemon.outages).map(\.line)
         return .text(200, lines.joined(separator: "\n") + "\n")
     }
 
-    /// Explains one exchange by its id, or the newest one of a channel that went wrong.
+    /// Explains an exchange by its id, or the newest one of a channel that failed, was refused or was sent
+    /// again.
     private func why(_ name: String) async -> Response {
         if await daemon.channels[name] != nil { return await newest(of: name) }
         let requestID = name
@@ -167,7 +169,7 @@ struct AdminHandler: Sendable {
         )
     }
 
-    /// Lends a key for as long as the connection stays open.
+    /// Lends a key until the connection closes.
     private func lend(
         _ query: AdminQuery,
         to peer: SocketPeer
@@ -199,7 +201,7 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Streams the log as it is written, after the last remembered exchanges if they are wanted.
+    /// Streams the log as it is written, after the requested number of remembered exchanges.
     private func tail(_ query: AdminQuery) async -> Response {
         let wanted: AdminLogQuery
         do throws(AdminRefusal) {
@@ -213,7 +215,7 @@ struct AdminHandler: Sendable {
         else {
             return problem(503, "too many log readers (limit: \(LogFeed.subscriptionLimit))")
         }
-        // After the subscription, so that no exchange falls between the two.
+        // Read these after the subscription, so that no exchange is missed in between.
         if wanted.last > 0 {
             let remembered = await daemon.workers.rememberedExchanges()
             var printer = LogPrinter(.json)
@@ -229,7 +231,7 @@ struct AdminHandler: Sendable {
         )
     }
 
-    /// The last remembered exchanges as an HTTP Archive, for a browser to save.
+    /// Returns the last remembered exchanges as an HTTP Archive, which a browser saves.
     private func archive(_ query: AdminQuery) async -> Response {
         do throws(AdminRefusal) {
             let wanted = try AdminLogQuery(
@@ -262,8 +264,9 @@ struct AdminHandler: Sendable {
         )
     }
 
-    /// Reloads, or with `plan`, whatever its value, only says what would change; any other parameter is
-    /// refused.
+    /// Reloads, or with `plan` only lists the changes; the value of `plan` is ignored.
+    ///
+    /// Any other parameter is refused.
     private func reload(
         _ query: AdminQuery,
         for peer: SocketPeer
@@ -281,7 +284,7 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Changes the tokens of a channel or an identity, records who did, and reports the outcome.
+    /// Changes the tokens of a channel or an identity, records the peer, and reports the outcome.
     private func change(
         _ action: Audit,
         _ name: String,
@@ -291,7 +294,7 @@ struct AdminHandler: Sendable {
         _ change: (OAuthManager) async throws -> Void
     ) async -> Response {
         let channels = await daemon.channels
-        // A renewal is for what was named; to sign in or out is for all that shares the sign-in.
+        // A renewal affects only the named tokens; a sign-in or sign-out affects all tokens of that sign-in.
         let managers =
             action == .refresh
             ? channels.managers(of: name) : channels.managersOfSignIn(of: name)
@@ -316,7 +319,7 @@ struct AdminHandler: Sendable {
     }
 }
 
-/// The lines of a subscription as the content of an answer that has no end.
+/// The lines of a subscription as the content of an endless response.
 final class FeedBody: BodySource {
     private let feed: LogFeed
     private let subscription: LogSubscription

@@ -2,25 +2,25 @@ import NetproxyHTTPMessage
 import NetproxyPath
 import NetproxyRequestLog
 
-/// The lines of the log that an admin request asks for.
+/// The log lines that an admin request selects.
 struct AdminLogQuery: Sendable {
-    /// The most remembered lines that one request may ask for.
+    /// The maximum number of remembered lines per request.
     static let mostLines = 1000
 
-    /// Their channels, `netproxy` for the daemon's own log; all if empty.
+    /// The selected channels, `netproxy` for the daemon's own log; empty for all.
     let channels: [String]
     /// The conditions, all of which a line must satisfy.
     let filter: [WhereExpression]
-    /// How many of the remembered exchanges are wanted.
+    /// The number of requested remembered exchanges.
     let last: Int
 
-    /// Reads the parameters `channel`, `where` and `last`.
+    /// Parses the parameters `channel`, `where` and `last`.
     ///
     /// - Parameters:
     ///   - query: the query of the request.
-    ///   - present: the channels that there are.
-    ///   - standard: how many remembered exchanges are wanted without `last`.
-    /// - Throws: `AdminRefusal`, which says what was expected.
+    ///   - present: the existing channels.
+    ///   - standard: the number of remembered exchanges without `last`.
+    /// - Throws: `AdminRefusal` with the expected value.
     init(_ query: AdminQuery, present: [String], last standard: Int = 0) throws(AdminRefusal) {
         if let name = query.unknownName(among: ["channel", "where", "last"]) {
             throw AdminRefusal(
@@ -58,7 +58,7 @@ struct AdminLogQuery: Sendable {
         last = count
     }
 
-    /// Whether a line is one of them.
+    /// Whether a line is selected.
     func includes(_ line: LogLine) -> Bool {
         let channel = line["channel"]?.text ?? LogLabels.ownLog
         return (channels.isEmpty || channels.contains(channel))

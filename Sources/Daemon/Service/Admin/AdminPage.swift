@@ -3,11 +3,11 @@ import NetworkCore
 /// The admin page at `/`: channels, tokens, and exchanges as they happen.
 ///
 /// Its files are `page.html`, its stylesheets and its scripts, embedded in the program. The scripts read
-/// `/status`, `/tail`, `/why` and `/har` and insert the data as text, so no path or error can become
-/// markup. The daemon evaluates the conditions of the filter. Without scripts the page shows the output
-/// of `netproxy status`.
+/// `/status`, `/tail`, `/why` and `/har` and insert the data as text, so no path or error can become markup.
+/// The daemon evaluates the conditions of the filter. Without scripts the page shows the same lines as
+/// `netproxy status`.
 enum AdminPage {
-    /// The response to `GET /`; browsers without scripts show the status.
+    /// Returns the response to `GET /`; browsers without scripts show the status.
     static func response(_ status: DaemonStatus) -> Response {
         page.response(
             status: 200,

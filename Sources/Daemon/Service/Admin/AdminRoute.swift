@@ -1,8 +1,9 @@
 package import NetproxyHTTPMessage
 import NetworkCore
 
-/// What the admin socket answers to: the one table of its paths and methods, for the daemon and for
-/// the commands.
+/// The routes of the admin socket.
+///
+/// This is the only table of its paths and methods, shared by the daemon and the commands.
 package enum AdminRoute: Sendable, Equatable {
     case page
     case health
@@ -10,24 +11,24 @@ package enum AdminRoute: Sendable, Equatable {
     case metrics
     case status
     case tail
-    /// Where the log is, for those who may not read the configuration.
+    /// The place of the log, for users without permission to read the configuration.
     case log
     /// The remembered exchanges as an HTTP Archive.
     case archive
-    /// One exchange, by the id of its request.
+    /// One exchange, by its request id.
     case why(String)
-    /// The newest exchange that went wrong.
+    /// The newest exchange that failed, was refused or was sent again.
     case newest
     case keys
     case reload
-    /// The tokens of a channel, and what may be done with them.
+    /// The tokens of a channel, which can be removed.
     case tokens(channel: String)
     case refresh(channel: String)
     case adopt(channel: String)
-    /// A command has shown a token, which it read itself.
+    /// Records that a command has shown a token, which the command read itself.
     case revealed(channel: String)
 
-    /// The routes, with a parameter for those that have one.
+    /// Returns all routes, with a value for their parameter, if any.
     private static func all(_ parameter: String) -> [AdminRoute] {
         [
             .page, .health, .readiness, .metrics, .status, .tail, .log, .archive,
@@ -38,7 +39,7 @@ package enum AdminRoute: Sendable, Equatable {
         ]
     }
 
-    /// The segments of the path; `*` stands for the parameter.
+    /// The segments of the path; `*` is the parameter.
     private var segments: [String] {
         switch self {
         case .page: []
@@ -60,7 +61,7 @@ package enum AdminRoute: Sendable, Equatable {
         }
     }
 
-    /// The one method it is for; GET stands for HEAD as well (RFC 9110 §9.3.2).
+    /// The method of the route; GET includes HEAD (RFC 9110 §9.3.2).
     package var method: HTTPMethod {
         switch self {
         case .page, .health, .readiness, .metrics, .status, .tail, .log, .archive, .why, .newest:
@@ -70,8 +71,9 @@ package enum AdminRoute: Sendable, Equatable {
         }
     }
 
-    /// Whether it is for root and the daemon's own user only, not for the members of its group: they look,
-    /// and have keys lent.
+    /// Whether only root and the daemon's own user may use the route.
+    ///
+    /// Members of its group may only use the others: they read, and borrow keys.
     var isForOwner: Bool {
         switch self {
         case .page, .health, .readiness, .metrics, .status, .tail, .log, .archive, .why, .newest,
@@ -81,7 +83,7 @@ package enum AdminRoute: Sendable, Equatable {
         }
     }
 
-    /// The methods as `Allow` lists them.
+    /// The methods for the `Allow` field.
     var allowed: String { method == .get ? "GET, HEAD" : method.description }
 
     /// Finds the route of a path.
@@ -114,12 +116,12 @@ package enum AdminRoute: Sendable, Equatable {
 package struct AdminQuery: Sendable {
     private let parameters: [(name: String, value: String)]
 
-    /// Makes a query of parameters; a value that is empty is left out with its `=`.
+    /// Creates a query from parameters; a parameter with an empty value has no `=`.
     package init(_ parameters: [(name: String, value: String)] = []) {
         self.parameters = parameters
     }
 
-    /// Reads the query of a request.
+    /// Parses the query of a request.
     init(_ query: String?) {
         parameters = (query ?? "").split(separator: "&").map { parameter in
             let parts = parameter.split(
@@ -134,17 +136,17 @@ package struct AdminQuery: Sendable {
         }
     }
 
-    /// The values of a name, in their order.
+    /// Returns the values of a name, in order.
     subscript(name: String) -> [String] {
         parameters.filter { $0.name == name }.map(\.value)
     }
 
-    /// The first name that is not among these.
+    /// Returns the first name that is not in the set.
     func unknownName(among names: Set<String>) -> String? {
         parameters.first { !names.contains($0.name) }?.name
     }
 
-    /// The query after a path, with its question mark; empty without parameters.
+    /// The query to append to a path, with its question mark; empty without parameters.
     package var text: String {
         guard !parameters.isEmpty else { return "" }
         let parts = parameters.map { name, value in

@@ -6,17 +6,17 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyPath
 
-/// Which clients can reach the admin socket.
+/// The clients that can reach the admin socket.
 enum AdminReach: Sendable {
-    /// Users that have permission to connect to a unix socket: root, the daemon's user and its group.
+    /// Users with permission to connect to a unix socket: root, the daemon's user and its group.
     case unixSocket
-    /// Every user of this machine, and every web page that one of them visits.
+    /// Every user of this machine, and every web page that a user visits.
     case tcp
 
-    /// How much clients may ask for.
+    /// The limits for clients.
     ///
-    /// No request needs content. A port is open to users whom nothing may be taken from: neither
-    /// memory nor descriptors, nor the answers of others.
+    /// No request needs content. Every user can connect to a TCP port; such a user must not be able to
+    /// exhaust the daemon's memory or descriptors, or disturb the responses to others.
     fileprivate var rules: LocalServer.Rules {
         var rules = LocalServer.Rules()
         rules.bodyLimit = 4 << 10
@@ -34,13 +34,13 @@ enum AdminReach: Sendable {
 }
 
 extension Daemon {
-    /// Prepares a daemon that does not listen yet.
+    /// Creates a daemon that does not listen yet.
     package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
         self.init(configuration, setup, openAdmin: AdminServer.open)
     }
 }
 
-/// The servers that answer on the sockets of the admin interface.
+/// The servers of the admin interface.
 enum AdminServer {
     /// Listens at an address; `localhost` may be two sockets.
     ///

@@ -4,40 +4,40 @@ import NetproxyPath
 import NetworkCore
 import Synchronization
 
-/// What a program needs to use the proxy for a while: a key, and the addresses.
+/// A temporary permission for a program to use the proxy: a key, and the addresses.
 package struct ClientLease: Codable, Sendable {
-    /// A channel that the key is for.
+    /// A channel that the key opens.
     package struct LeasedChannel: Codable, Sendable {
-        /// Its name.
+        /// The name of the channel.
         package let name: String
-        /// The URL that stands for the upstream's base, if the channel has one over TCP.
+        /// The URL to use instead of the upstream's base, if the channel is reachable over TCP.
         package let url: String?
-        /// The first upstream's host.
+        /// The host of the first upstream.
         package let upstreamHost: String
         /// All upstreams.
         package var upstreams: [Server]?
         /// The variables of the channel's `exec`, with their values.
         package var variables: [String: String]?
-        /// Why others of them have no value, by name.
+        /// The reasons for variables without a value, by name.
         package var missing: [String: String]?
     }
 
-    /// A server that a channel leads to.
+    /// An upstream server of a channel.
     package struct Server: Codable, Sendable {
-        /// Its name or address.
+        /// The name or address.
         package let host: String
-        /// Its port.
+        /// The port.
         package let port: UInt16
     }
 
     /// The key, for `Proxy-Authorization`.
     package let key: String
-    /// Where the proxy listens, `host:port`; `nil` if it listens on unix sockets only.
+    /// The address of the proxy, `host:port`; `nil` if it listens only on unix sockets.
     package let proxy: String?
-    /// The channels.
+    /// The channels that the key opens.
     package let channels: [LeasedChannel]
 
-    /// Reads the daemon's answer; `nil` if it is not a lease.
+    /// Parses the daemon's response; `nil` if it is not a lease.
     package init?(json: String) {
         guard let read = try? JSONDecoder().decode(ClientLease.self, from: Data(json.utf8)) else {
             return nil
@@ -51,26 +51,25 @@ package struct ClientLease: Codable, Sendable {
         self.channels = channels
     }
 
-    /// The warning before a program runs that no variable leads to the proxy.
+    /// A warning for the user if no variable points to the proxy.
     package var warning: String? {
         guard proxy == nil, channels.allSatisfy({ $0.url == nil }) else { return nil }
         return "no listener is on TCP: NETPROXY_KEY is set, but neither http_proxy nor any URL"
     }
 
-    /// The line that an answer begins with.
+    /// The first line of the response.
     var line: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Unreachable else: texts can always be encoded.
+        // Unreachable: strings can always be encoded.
         guard let data = try? encoder.encode(self) else { return [] }
         return Array(data) + [UInt8(ascii: "\n")]
     }
 }
 
-/// A lease as the body of a response: one line, and then silence for as long as the connection stays
-/// open.
+/// A lease as the body of a response: one line, and then silence until the connection closes.
 ///
-/// The key ends with the connection, so that it does not survive a program that was killed.
+/// The key ends with the connection, so it does not outlive a killed program.
 final class ClientLeaseBody: BodySource {
     private let keys: ClientKeys
     private let grant: ClientKeys.Grant
@@ -88,7 +87,7 @@ final class ClientLeaseBody: BodySource {
 
     func next() async throws -> ByteSlice? {
         if let line = line.withLock({ $0.take() }) { return ByteSlice(line) }
-        // Also ends when the task is cancelled because the peer went away.
+        // This also ends when the task is canceled because the peer disconnected.
         for await _ in grant.life {}
         keys.revoke(grant)
         return nil

@@ -2,9 +2,9 @@ import NetproxyChannels
 import NetproxyPath
 
 extension DaemonStatus {
-    /// The lines that `netproxy status` prints.
+    /// The output lines of `netproxy status`.
     package var lines: [String] {
-        // A draining daemon listens nowhere.
+        // A draining daemon has no listeners.
         let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
             "\(state)\(places)\(state == "serving" ? "" : ", up") for \(Wording.time(uptimeS))",
@@ -41,7 +41,7 @@ extension DaemonStatus {
         return ["without a channel", "  traffic  \(total) (\(DaemonStatus.classes(unclaimed)))"]
     }
 
-    /// How many of each class: `2xx 4, 5xx 1`.
+    /// Returns the counts by class: `2xx 4, 5xx 1`.
     fileprivate static func classes(_ statuses: [String: Int]) -> String {
         statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
@@ -101,7 +101,7 @@ extension DaemonStatus.Identity {
 }
 
 extension DaemonStatus.Durations {
-    /// Bounds of the median and of the 99th percentile: `p50 ≤ 2 ms, p99 ≤ 50 ms`.
+    /// Upper bounds of the median and the 99th percentile: `p50 ≤ 2 ms, p99 ≤ 50 ms`.
     var text: String { "p50 \(bound(of: 50)), p99 \(bound(of: 99))" }
 
     private func bound(of percent: Int) -> String {
@@ -115,7 +115,8 @@ extension DaemonStatus.Durations {
 }
 
 extension DaemonStatus.Token {
-    /// State, generation, age, end, next attempt of a channel's token; not the last error.
+    /// Returns the state, generation, age, expiry and next attempt of a channel's token, without its last
+    /// error.
     package func summary(of channel: String) -> String {
         var parts = [state]
         if let generation { parts.append("generation \(generation)") }

@@ -1,203 +1,209 @@
 import FoundationEssentials
 package import NetproxyPath
 
-/// The state of the daemon at one moment: what `/status` says and `netproxy status` shows.
+/// The state of the daemon at one moment, for `/status` and `netproxy status`.
 ///
-/// Names are written in snake case; a duration's name ends in its unit.
+/// Names are in snake case; the name of a duration ends in its unit.
 package struct DaemonStatus: Sendable, Codable {
-    /// One channel, added up over the loops.
+    /// One channel, summed over the loops.
     package struct ChannelStatus: Sendable, Codable {
-        /// Its name.
+        /// The name of the channel.
         package var name: String
         /// The URL of the first upstream.
         package var upstream: String
-        /// The URLs of those that are tried where it cannot be reached, in their order.
+        /// The URLs of the fallback upstreams, in order.
         package var furtherUpstreams: [String]?
-        /// `failed` while it refuses its requests because it lacks a secret or a file, `starting` during the
-        /// first reading; otherwise `nil`.
+        /// The state of a channel that refuses its requests.
+        ///
+        /// It is `failed` if a secret or a file is missing, `starting` during the first reading, and
+        /// otherwise `nil`.
         package var state: String?
-        /// The secrets and files that it lacks; without `state`, it serves with earlier values.
+        /// The missing secrets and files; without `state`, the channel serves with earlier values.
         package var reason: String?
         /// The seconds until the next attempt to read them; `nil` during an attempt.
         package var nextAttemptS: Double?
-        /// The state of its OAuth token, if it has one; with several identities, see those.
+        /// The state of the OAuth token, if any; with several identities, see each identity.
         package var token: Token?
-        /// The identities that it uses, in their order.
+        /// The identities of the channel, in order.
         package var identities: [String]?
-        /// For how many seconds those are left alone that the API has limited or refused.
+        /// The remaining cool-down, in seconds, of each identity that the API has limited or refused.
         package var resting: [String: Double]?
-        /// Its connections to the upstream.
+        /// The connections to the upstream.
         package var pool: PoolCounts
-        /// Exchanges that ended.
+        /// The number of finished exchanges.
         package var requests: Int
-        /// Exchanges that ended with one of netproxy's own errors.
+        /// The number of exchanges that ended with an error of netproxy itself.
         package var errors: Int
-        /// The same by error code; codes without an exchange are left out.
+        /// The number of these exchanges by error code; codes without an exchange are omitted.
         package var errorsByWord: [String: Int]?
-        /// Calls of gRPC by their status, such as `OK`; statuses without a call are left out.
+        /// The number of gRPC calls by status, such as `OK`; statuses without a call are omitted.
         package var callsByStatus: [String: Int]?
-        /// Attempts beyond the first.
+        /// The number of attempts after the first.
         package var retries: Int
-        /// Exchanges by class of status: `2xx`, or `none` if the client got no response.
+        /// The number of exchanges by class of status: `2xx`, or `none` if the client got no response.
         package var statuses: [String: Int]
-        /// Content bytes from clients.
+        /// The number of content bytes from clients.
         package var bytesIn: Int
-        /// Content bytes to clients.
+        /// The number of content bytes to clients.
         package var bytesOut: Int
-        /// How long exchanges took, from the complete head to the last byte to the client.
+        /// The durations of exchanges, from the complete head to the last byte to the client.
         package var durations: Durations?
-        /// How long the upstream took, from when the request of the last attempt went out, over a
-        /// connection that was there, to the head of its response.
+        /// The response times of the upstream.
+        ///
+        /// They start when the last attempt sends its request over an open connection, and end with the head
+        /// of the response.
         package var firstBytes: Durations?
     }
 
     /// A credential that channels share.
     package struct Identity: Sendable, Codable {
-        /// Its name.
+        /// The name of the identity.
         package var name: String
-        /// The channels that use it.
+        /// The channels that use the identity.
         package var channels: [String]
-        /// The state of its token; `nil` for a fixed credential, and where all channels ask for less.
+        /// The state of the token.
+        ///
+        /// It is `nil` for a fixed credential, and if all channels narrow the scopes.
         package var token: Token?
-        /// The tokens of channels that ask for less than the identity has.
+        /// The tokens of channels with narrowed scopes.
         package var narrowed: [Token]?
 
-        /// Its tokens, that of the whole identity first.
+        /// All tokens; the token with the full scopes is first.
         package var tokens: [Token] { (token.map { [$0] } ?? []) + (narrowed ?? []) }
     }
 
-    /// How many durations were how long.
+    /// A histogram of durations.
     package struct Durations: Sendable, Codable {
-        /// Those that were at most so long.
+        /// The durations up to a bound.
         package struct Bucket: Sendable, Codable {
-            /// The longest, in seconds; `nil` for the bucket without a bound.
+            /// The upper bound in seconds; `nil` for the bucket without a bound.
             package var withinS: Double?
-            /// How many, those of the shorter ones included.
+            /// The number of durations within the bound, including all shorter ones.
             package var count: Int
         }
 
-        /// From the shortest to all of them.
+        /// The buckets, from the smallest bound to no bound.
         package var buckets: [Bucket]
-        /// What they add up to, in seconds.
+        /// The sum of all durations, in seconds.
         package var sumS: Double
     }
 
-    /// A token, without the token.
+    /// The state of a token, without its secret.
     package struct Token: Sendable, Codable {
         /// `empty`, `fresh`, `stale`, `expired`, `refreshing`, `failed` or `dead`.
         package var state: String
-        /// Which token of its family; `nil` before the first.
+        /// The number of the token in its family; `nil` before the first.
         package var generation: Int?
-        /// How old it is, in seconds.
+        /// The age of the token, in seconds.
         package var ageS: Double?
-        /// How long it still lives, in seconds.
+        /// The seconds until the token expires.
         package var expiresInS: Double?
-        /// How long the refresh token still lives, in seconds, if the server reports it; then a new sign-in
-        /// is needed.
+        /// The seconds until the refresh token expires and a new sign-in is needed, if the server reports it.
         package var refreshExpiresInS: Double?
-        /// What it is good for, as granted.
+        /// The granted scopes.
         package var scope: String?
-        /// The scopes that the API has missed since the last sign-in, which another one asks for.
+        /// The scopes that the API has required since the last sign-in; the next sign-in requests them.
         package var wantedScope: String?
-        /// The authorization server that was found by the upstream's URL and trusted.
+        /// The trusted authorization server, discovered from the upstream's URL.
         package var issuer: String?
-        /// netproxy's client id there.
+        /// The client id of netproxy at that server.
         package var client: String?
-        /// How it came by it: `configured`, `document`, `registered`, or `refused`.
+        /// The source of the client id: `configured`, `document`, `registered`, or `refused`.
         package var clientKind: String?
-        /// The resource that its tokens are for.
+        /// The resource of the tokens.
         package var resource: String?
-        /// The resource of a stored sign-in that is not the channel's.
+        /// The resource of a stored sign-in if it is not the channel's.
         package var otherResource: String?
-        /// Whether the token is not in the state directory, because writing failed.
+        /// Whether the token is missing from the state directory because a write failed.
         package var isUnsaved: Bool?
-        /// How many requests wait for it.
+        /// The number of requests waiting for the token.
         package var waiters: Int?
         /// The last error, in the server's own words if it sent any.
         package var lastError: String?
-        /// In how many seconds the token endpoint is asked again at the earliest.
+        /// The minimum number of seconds until the next token request.
         package var nextAttemptS: Double?
-        /// What to do when a new sign-in is needed; `nil` otherwise.
+        /// The advice for a new sign-in; `nil` if none is needed.
         package var advice: String?
-        /// How many tokens came from the token endpoint since the start.
+        /// The number of tokens from the token endpoint since the start.
         package var renewals: Int?
-        /// How many token requests failed since the start.
+        /// The number of failed token requests since the start.
         package var failures: Int?
     }
 
     /// The resources that the process uses.
     package struct Process: Sendable, Codable {
-        /// Seconds since 1970 at which it started.
+        /// The start time in seconds since 1970.
         package var startS: Double
-        /// Processor time so far, in seconds.
+        /// The used processor time, in seconds.
         package var cpuS: Double
-        /// Seconds that event loops have spent polling instead of sleeping.
+        /// The time that event loops have spent polling instead of sleeping, in seconds.
         package var polledS: Double?
-        /// Memory in use, in bytes.
+        /// The memory in use, in bytes.
         package var residentBytes: Int?
-        /// Open descriptors.
+        /// The number of open descriptors.
         package var descriptors: Int?
-        /// How many descriptors it may have.
+        /// The maximum number of descriptors.
         package var descriptorLimit: Int
     }
 
-    /// The store of tokens that machines share.
+    /// The token store that machines share.
     package struct Store: Sendable, Codable {
-        /// Which: `etcd`.
+        /// The kind of store: `etcd`.
         package var kind: String
-        /// The kind of the last fault, until what it prevented works again.
+        /// The kind of the last fault, until the failed operation works again.
         package var fault: String?
-        /// What is wrong.
+        /// The description of the fault.
         package var detail: String?
-        /// How often each kind of fault was met.
+        /// The number of faults by kind.
         package var faults: [String: Int]
     }
 
-    /// The configuration in force, and the last reload that was refused.
+    /// The configuration in force, and the last refused reload.
     package struct Configuration: Sendable, Codable {
-        /// Its file.
+        /// The configuration file.
         package var file: String
-        /// Seconds since 1970 at which it came into force.
+        /// The time at which the configuration took effect, in seconds since 1970.
         package var loadedS: Double
-        /// Seconds since 1970 at which a later one was refused; `nil` if none was.
+        /// The time of a later refused reload, in seconds since 1970; `nil` if none was refused.
         package var refusedS: Double?
-        /// What was wrong with it, one error each.
+        /// The errors of the refused configuration.
         package var refusal: [String]?
     }
 
     /// The version of netproxy.
     package var version: String? = LibraryVersions.ownVersion
-    /// Seconds since the start.
+    /// The seconds since the start.
     package var uptimeS: Double
     /// `serving` or `draining`.
     package var state: String
-    /// Where it listens.
+    /// The addresses of the listeners.
     package var listen: [String]
-    /// Event loops.
+    /// The number of event loops.
     package var workers: Int
-    /// Open connections from clients.
+    /// The number of open connections from clients.
     package var connections: Int
-    /// Connections that were closed since the start because `limits.connections` was reached.
+    /// The number of connections closed since the start because `limits.connections` was reached.
     package var connectionsRefused: Int?
-    /// Lines of the request log that could not be written.
+    /// The number of lost lines of the request log.
     package var logLinesDropped: Int
-    /// Which configuration is in force, and whether a later one was refused.
+    /// The configuration in force, and the last refused reload.
     package var configuration: Configuration?
     /// The resources that the process uses.
     package var process: Process?
-    /// Exchanges that no channel claimed, by class of status: refused, forwarded, tunnelled.
+    /// The number of exchanges without a channel, by class of status: refused, forwarded, tunneled.
     package var unclaimed: [String: Int]?
-    /// The store of tokens, where other machines use it too.
+    /// The token store, if other machines use it too.
     package var store: Store?
     /// The credentials that channels share.
     package var identities: [Identity]?
-    /// In the order of the configuration.
+    /// The channels in the order of the configuration.
     package var channels: [ChannelStatus]
 }
 
 extension DaemonStatus {
-    /// The tokens of an identity or of a channel, each with the name of its owner; `nil` for an unknown
-    /// name.
+    /// Returns the tokens of an identity or a channel, each with the name of its owner.
+    ///
+    /// The result is `nil` for an unknown name.
     package func tokens(of name: String) -> [(owner: String, token: Token)]? {
         func tokens(_ names: [String]) -> [(owner: String, token: Token)] {
             (identities ?? []).filter { names.contains($0.name) }.flatMap { identity in
@@ -210,7 +216,7 @@ extension DaemonStatus {
         return tokens(channel.identities ?? [])
     }
 
-    /// Reads the daemon's answer; `nil` if it is not a status.
+    /// Parses the daemon's response; `nil` if it is not a status.
     package init?(json: String) {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -220,12 +226,12 @@ extension DaemonStatus {
         self = read
     }
 
-    /// The answer to `/status`.
+    /// The content of the response to `/status`.
     var json: String {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Unreachable else: it has texts and finite numbers only.
+        // Unreachable: the status contains only strings and finite numbers.
         guard let data = try? encoder.encode(self) else { return "{}" }
         return String(decoding: data, as: UTF8.self)
     }

@@ -2,7 +2,7 @@ package import NetproxyConfig
 package import NetproxyRequestLog
 
 extension Entrances {
-    /// Where a configuration has apps come in.
+    /// Creates the entrances of a configuration.
     package init(_ configuration: ProxyConfiguration) {
         let shared = Entrance(configuration.listen)
         self.init(
@@ -30,7 +30,7 @@ extension Entrances.Entrance {
         for place in addresses {
             switch place {
             case .tcp(let endpoint) where address == nil:
-                // A wildcard address is reached over loopback.
+                // Clients reach a wildcard address over loopback.
                 let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][endpoint.host] ?? endpoint.host
                 address = HostPort(host: host, port: endpoint.port).description
             case .unix(let path) where socket == nil: socket = path

@@ -5,7 +5,7 @@ import NetproxyHTTPMessage
 import NetproxyPath
 import NetworkCore
 
-/// Decides which keys programs get that run under `netproxy exec`.
+/// Decides which keys to lend to programs under `netproxy exec`.
 struct KeyLending {
     let keys: ClientKeys
     let channels: ChannelSet
@@ -13,14 +13,15 @@ struct KeyLending {
 
     /// Lends a key; without names, for all channels.
     ///
-    /// Over TCP, where every user of the machine can ask, no channel is opened that demands its own key.
+    /// Over TCP, every user of the machine can send a request; a key lent over TCP does not open channels
+    /// that demand their own key.
     ///
     /// - Parameters:
     ///   - names: the channels.
-    ///   - identity: which one it is for, where a channel has several.
-    ///   - peer: who asks.
-    ///   - reach: how.
-    /// - Returns: the lease, which lasts as long as the body of its answer, or why the request is refused.
+    ///   - identity: the identity to use for channels with several.
+    ///   - peer: the peer that requests the key.
+    ///   - reach: the way in which the peer is connected.
+    /// - Returns: the lease, which is valid until its response body ends, or the reason for a refusal.
     func lend(
         to names: [String],
         as identity: String? = nil,
@@ -75,7 +76,7 @@ struct KeyLending {
                     identity != nil && channel.accounts.contains { $0.identity == identity }
                 }.map(\.name)
             ),
-            // By name: a channel that a later reload has demand a key is not opened by this one.
+            // A key lent over TCP must not open a channel that a later reload protects with a key.
             opening: reach == .tcp ? [] : Set(leased.map(\.name)),
             to: reach == .tcp ? .anyone : .permitted,
             peer
@@ -132,7 +133,7 @@ extension ChannelRecord {
 extension Daemon {
     /// Lends a key to a program; without names, for all channels.
     ///
-    /// - Returns: the lease, or why the request is refused.
+    /// - Returns: the lease, or the reason for a refusal.
     func lend(
         to names: [String],
         as identity: String?,

@@ -2,26 +2,26 @@ import FoundationEssentials
 package import NetproxyConfig
 package import NetproxyRequestLog
 
-/// Where the request log is, and what a reader of it must know of the channels; without secrets.
+/// The place of the request log, and the facts about channels that its readers need; without secrets.
 ///
-/// The daemon tells it to members of its group, who may not read the configuration.
+/// The daemon sends it to members of its group, who may not read the configuration.
 package struct LogSource: Sendable, Codable {
     /// The absolute path of the directory.
     package var directory: String
-    /// Where the log goes: `file`, `stdout` or `journal`.
+    /// The output of the log: `file`, `stdout` or `journal`.
     package var output = LogSettings.Output.file
-    /// How its lines are written.
+    /// The format of the lines.
     package var format = LogSettings.Format.json
     /// The names of the channels, in the order of the configuration.
     package private(set) var channels: [String] = []
     /// The channels that log whole queries.
     package private(set) var wholeQueries: Set<String> = []
-    /// Where the credentials of channels go, if not into the field of their kind.
+    /// The places of the channels' credentials, if not in the field of their kind.
     package private(set) var places: [String: CurlCommand.Place] = [:]
-    /// Where apps come in.
+    /// The addresses at which clients reach the channels.
     package private(set) var entrances = Entrances()
 
-    /// The log of a configuration.
+    /// Creates the log source of a configuration.
     package init(_ configuration: ProxyConfiguration) {
         directory = configuration.log.directory
         output = configuration.log.output
@@ -36,23 +36,24 @@ package struct LogSource: Sendable, Codable {
         entrances = Entrances(configuration)
     }
 
-    /// The log of the system's service, if neither its configuration nor the daemon can be asked.
+    /// Creates the log source of the system's service, if neither its configuration nor the daemon is
+    /// readable.
     package init(ofServiceIn directory: String) {
         self.directory = directory
     }
 
-    /// Reads the daemon's answer; `nil` if it is another.
+    /// Parses the daemon's response; `nil` if it is not a log source.
     package init?(json: String) {
         let read = try? JSONDecoder().decode(LogSource.self, from: Data(json.utf8))
         guard let read else { return nil }
         self = read
     }
 
-    /// The answer to `/log`.
+    /// The content of the response to `/log`.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Unreachable else: texts can always be encoded.
+        // Unreachable: strings can always be encoded.
         guard let data = try? encoder.encode(self) else { return "{}" }
         return String(decoding: data, as: UTF8.self)
     }

@@ -1,16 +1,16 @@
 import NetproxyPath
 @_spi(Proxying) import NetworkCore
 
-/// The counters in the text format that Prometheus reads (version 0.0.4).
+/// The counters in the Prometheus text format (version 0.0.4).
 ///
-/// The names are stable: <doc:Metrics> lists them, and a test compares.
+/// The names are stable: <doc:Metrics> lists them, and a test compares the two.
 struct PrometheusText {
-    /// No error of each word that an exchange of a channel may end with.
+    /// A count of 0 for each error code with which a channel's exchange can end.
     private static let noErrors: [String: Int] = {
         let others: Set<ErrorKind> = [
-            // Without a channel.
+            // Errors of requests without a channel.
             .noChannel, .requestHeadTimeout,
-            // Of calls of the library.
+            // Errors of the client library.
             .unacceptableResponse, .undecodableResponse, .httpResponseBodySize,
             .httpResponseContentCoding,
         ]
@@ -21,7 +21,7 @@ struct PrometheusText {
     private let status: DaemonStatus
     private var text = ""
 
-    /// The answer to `/metrics`.
+    /// Returns the content of the response to `/metrics`.
     static func of(_ status: DaemonStatus) -> String {
         var page = PrometheusText(status: status)
         page.writeDaemon()
@@ -103,7 +103,7 @@ struct PrometheusText {
             "Exchanges that ended with an error of netproxy, by error code.",
             by: "error"
         ) { channel in
-            // From the start, or the increase to the first error would not be seen.
+            // Export zeros from the start: otherwise the increase to the first error would be invisible.
             PrometheusText.noErrors.merging(channel.errorsByWord ?? [:]) { $1 }
         }
         write(
@@ -206,8 +206,9 @@ struct PrometheusText {
         }
     }
 
-    /// The tokens of channels and of identities, each with the label that says whose it is; of an identity
-    /// whose channels ask for less, the first.
+    /// The tokens of channels and identities, each with the label of its owner.
+    ///
+    /// If all channels of an identity narrow its scopes, this is the first of their tokens.
     private var tokens: [(label: (name: String, value: String), token: DaemonStatus.Token)] {
         let shared = (status.identities ?? []).compactMap { identity in
             identity.tokens.first.map { (("identity", identity.name), $0) }
@@ -218,7 +219,7 @@ struct PrometheusText {
         return shared + own
     }
 
-    /// One number for each token that has it.
+    /// Writes one number for each token with a value.
     private mutating func writeTokens(
         _ kind: Kind,
         _ name: String,
@@ -231,7 +232,7 @@ struct PrometheusText {
         }
     }
 
-    /// Under the names that Prometheus' own client libraries use.
+    /// Writes the metrics of the process, named like those of Prometheus' own client libraries.
     private mutating func writeProcess() {
         guard let process = status.process else { return }
         write(
@@ -272,13 +273,13 @@ extension PrometheusText {
         case counter, gauge, histogram
     }
 
-    /// One number.
+    /// Writes one number.
     private mutating func write(_ kind: Kind, _ name: String, _ help: String, _ value: Double) {
         begin(kind, name, help)
         sample(name, [], value)
     }
 
-    /// One number for each channel that has it.
+    /// Writes one number for each channel with a value.
     private mutating func write(
         _ kind: Kind,
         _ name: String,
@@ -291,7 +292,7 @@ extension PrometheusText {
         }
     }
 
-    /// For each channel one number for each value of a label.
+    /// Writes one number for each channel and each value of a label.
     private mutating func write(
         _ kind: Kind,
         _ name: String,
@@ -307,7 +308,7 @@ extension PrometheusText {
         }
     }
 
-    /// A histogram of each channel that has one.
+    /// Writes a histogram for each channel that has one.
     private mutating func write(
         _ name: String,
         _ help: String,

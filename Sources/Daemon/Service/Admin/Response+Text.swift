@@ -3,7 +3,7 @@ package import NetproxyHTTPMessage
 package import NetworkCore
 
 extension Response {
-    /// A JSON answer.
+    /// Returns a response with JSON.
     package static func json(_ status: HTTPStatus, _ text: String) -> Response {
         Response(
             status: status,
@@ -12,7 +12,7 @@ extension Response {
         )
     }
 
-    /// A text answer.
+    /// Returns a response with plain text.
     static func text(_ status: HTTPStatus, _ text: String) -> Response {
         Response(
             status: status,

@@ -7,14 +7,14 @@ import NetproxySystem
 import NetworkCore
 import OAuth
 
-/// Makes the members of `/status` of what the loops have counted.
+/// Creates the members of `/status` from the counts of the loops.
 struct StatusCollector {
     let figures: WorkerFigures
     let tokenRequests: TokenRequests?
 
-    /// Returns the figures of this process, which was started at a time in seconds since 1970.
+    /// Returns the figures of this process; `startedAt` is its start time in seconds since 1970.
     func process(startedAt: Double) async -> DaemonStatus.Process {
-        // Not on the loop whose task asks: with ten thousand descriptors it would stand for 10 ms.
+        // Do not run this on the caller's loop: with 10,000 descriptors it takes 10 ms.
         let used = await OffLoop.compute { ProcessFigures() }
         return DaemonStatus.Process(
             startS: startedAt,
@@ -127,7 +127,7 @@ extension StatusCollector {
 }
 
 extension DaemonStatus.Configuration {
-    /// The member of `/status`.
+    /// Creates the member of `/status`.
     init(_ inForce: ConfigurationInForce) {
         self.init(
             file: inForce.current.file,
@@ -139,7 +139,7 @@ extension DaemonStatus.Configuration {
 }
 
 extension DaemonStatus.Durations {
-    /// The member of `/status`; `nil` while nothing was counted.
+    /// Creates the member of `/status`; `nil` if nothing was counted.
     init?(_ counted: DurationHistogram) {
         let buckets = counted.buckets.map { Bucket(withinS: $0.bound, count: $0.count) }
         guard let last = buckets.last, last.count > 0 else { return nil }
@@ -148,7 +148,7 @@ extension DaemonStatus.Durations {
 }
 
 extension DaemonStatus.Store {
-    /// How etcd serves.
+    /// Creates the member of `/status` from the state of etcd.
     init(_ standing: EtcdClient.Standing) {
         let counts = EtcdFault.Kind.allCases.map { ($0.rawValue, standing.counts[$0] ?? 0) }
         self.init(
@@ -161,7 +161,7 @@ extension DaemonStatus.Store {
 }
 
 extension ChannelRecord {
-    /// How long credentials are left alone, by name.
+    /// The remaining cool-downs of credentials in seconds, by name.
     fileprivate var resting: [String: Double]? {
         let now = ContinuousClock.now
         let rests = zip(accounts, rules.stack.rests).compactMap { account, rest in
@@ -170,7 +170,7 @@ extension ChannelRecord {
         return rests.isEmpty ? nil : Dictionary(rests) { first, _ in first }
     }
 
-    /// The identities that the channel uses, if it uses any.
+    /// The identities that the channel uses, if any.
     fileprivate var identities: [String]? {
         let names = configuration.credentials.compactMap(\.identity)
         return names.isEmpty ? nil : names
@@ -178,7 +178,7 @@ extension ChannelRecord {
 }
 
 extension CredentialConfiguration {
-    /// Whether no request gets a token until someone signs in: again, or for the first time.
+    /// Whether no request gets a token until someone signs in, again or for the first time.
     fileprivate func needsSignIn(_ status: OAuthStatus) -> Bool {
         guard case .oauth(let settings) = authentication else { return false }
         return switch (status.state, settings.grant) {
@@ -191,7 +191,7 @@ extension CredentialConfiguration {
 }
 
 extension OAuthFailure {
-    /// The detail, after the server's own error code if the detail does not have it.
+    /// The detail, preceded by the server's own error code if the detail does not contain it.
     fileprivate var words: String {
         guard let serverError, !detail.contains(serverError) else { return detail }
         return "\(serverError): \(detail)"
@@ -199,14 +199,14 @@ extension OAuthFailure {
 }
 
 extension DaemonStatus {
-    /// Seconds, rounded to tenths.
+    /// Returns the duration in seconds, rounded to tenths.
     static func tenths(_ duration: Duration) -> Double {
         (duration.seconds * 10).rounded() / 10
     }
 }
 
 extension Daemon {
-    /// The state of the daemon, added up over the loops.
+    /// Returns the state of the daemon, summed over the loops.
     func status() async -> DaemonStatus {
         let figures = await workers.figures()
         let collector = StatusCollector(

@@ -4,7 +4,7 @@ import NetproxyPath
 import NetproxyRequestLog
 import OAuth
 
-/// Reads the secrets and files that channels lack again, until they have them; the other channels serve.
+/// Reads missing secrets and files of channels again until they have values; the other channels serve.
 ///
 /// Not `Sendable`: it never leaves the daemon's actor.
 final class ChannelRecovery {
@@ -14,7 +14,7 @@ final class ChannelRecovery {
     private let onReading: @Sendable (ChannelOutage, ChannelReading) async -> Void
     private(set) var outages: [ChannelOutage] = []
     private var tasks: [Task<Void, Never>] = []
-    /// The readings that have ended and are not in force yet.
+    /// The finished readings that are not in force yet.
     private var readings: [(outage: ChannelOutage, reading: ChannelReading)] = []
 
     init(
@@ -72,8 +72,9 @@ final class ChannelRecovery {
         (tasks, outages, readings) = ([], [], [])
     }
 
-    /// Returns when every channel serves or has failed to read its secrets and files; a reading that takes
-    /// too long counts as failed.
+    /// Returns when every channel serves or has failed to read its secrets and files.
+    ///
+    /// A slow reading counts as failed.
     func waitForFirstAttempts() async {
         for outage in outages {
             await outage.waitForFirstAttempt()
@@ -91,19 +92,19 @@ final class ChannelRecovery {
         readings.append((outage, reading))
     }
 
-    /// Returns the readings that have ended since the last call, except those of outages that are over.
+    /// Returns the readings finished since the last call, without those of ended outages.
     func takeReadings() -> [(outage: ChannelOutage, reading: ChannelReading)] {
         defer { readings = [] }
         return readings.filter { !$0.outage.isOver }
     }
 
-    /// Notes the result of an attempt, and reports a change.
+    /// Records the result of an attempt, and reports a change.
     ///
     /// - Parameters:
-    ///   - reasons: the reasons why the channel lacks something; none if it has everything.
-    ///   - effect: the treatment of its requests.
+    ///   - reasons: the reasons for missing values; empty if the channel has everything.
+    ///   - effect: the treatment of the channel's requests.
     ///   - outage: the outage of the channel.
-    ///   - words: the words of helper programs, for the operator.
+    ///   - words: the error output of helper programs, for the operator.
     func note(
         _ reasons: [String],
         _ effect: ChannelOutage.Effect,
@@ -154,7 +155,9 @@ final class ChannelRecovery {
     }
 }
 
-/// The attempts to read the secrets and files of channels with the same pace: all at once, each secret once.
+/// The attempts to read the secrets and files of channels with the same pace.
+///
+/// All channels are read concurrently, and each secret once.
 private struct RecoveryAttempts: Sendable {
     let group: [AssembledChannels.Recovery]
     let assembly: ChannelAssembly
@@ -164,7 +167,7 @@ private struct RecoveryAttempts: Sendable {
 
     private var open: [ChannelOutage] { group.map(\.outage).filter { !$0.isOver } }
 
-    /// Returns when no outage is left, or the task is canceled.
+    /// Runs attempts until all outages have ended or the task is canceled.
     func run() async {
         await finishFirstReadings()
         while !Task.isCancelled, let pace = open.first?.pace {
@@ -174,7 +177,7 @@ private struct RecoveryAttempts: Sendable {
         }
     }
 
-    /// Waits for the readings that a start or a reload did not wait for.
+    /// Waits for the pending readings of a start or a reload.
     private func finishFirstReadings() async {
         await withTaskGroup(of: Void.self) { tasks in
             for case (let outage, let task?) in group.map({ ($0.outage, $0.reading) }) {
@@ -208,7 +211,7 @@ private struct RecoveryAttempts: Sendable {
     }
 
     private func finish(_ reading: ChannelReading, of outage: ChannelOutage) async {
-        // A canceled reading has failed for that reason.
+        // A canceled reading failed because of the cancellation.
         guard !Task.isCancelled else { return }
         await onReading(outage, reading)
     }

@@ -1,15 +1,15 @@
 import NetproxyConfig
 
-/// The configuration in force, and what became of the last reload.
+/// The configuration in force, and the result of the last reload.
 ///
-/// Times are seconds since 1970.
+/// Times are in seconds since 1970.
 struct ConfigurationInForce: Sendable {
-    /// The configuration that the process started with: keys that only a start reads keep its values.
+    /// The configuration at the start of the process; keys that only a start reads keep its values.
     package let initial: ProxyConfiguration
-    /// The last one that was loaded.
+    /// The last loaded configuration.
     private(set) var current: ProxyConfiguration
     private(set) var loadedAt: Double
-    /// The reload that was refused since then, if one was.
+    /// The last refused reload since then, if any.
     private(set) var refusal: (at: Double, reasons: [String])?
 
     init(_ configuration: ProxyConfiguration, at now: Double) {
@@ -18,22 +18,22 @@ struct ConfigurationInForce: Sendable {
         loadedAt = now
     }
 
-    /// Takes another configuration.
+    /// Replaces the configuration.
     ///
-    /// - Returns: the keys whose new values wait for the next start.
+    /// - Returns: the keys whose new values take effect at the next start.
     mutating func replace(with next: ProxyConfiguration, at now: Double) -> [String] {
         (current, loadedAt, refusal) = (next, now, nil)
         return initial.needingRestart(comparedTo: next)
     }
 
-    /// Notes that a reload was refused.
+    /// Records a refused reload.
     mutating func refuse(_ reasons: [String], at now: Double) {
         refusal = (now, reasons)
     }
 }
 
 extension ProxyConfiguration {
-    /// The keys that differ and that only a start reads.
+    /// Returns the changed keys that only a start reads.
     func needingRestart(comparedTo next: ProxyConfiguration) -> [String] {
         var keys: [String] = []
         if next.workers != workers { keys.append("workers") }

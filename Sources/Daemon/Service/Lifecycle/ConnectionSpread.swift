@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Spreads the connections of clients over the loops.
+/// Distributes the connections of clients over the loops.
 ///
-/// All loops accept from the same sockets, and the kernel wakes any of them: of 60 simultaneous
-/// requests up to 38 found their loop's share of the pool taken, while other loops had room. So a loop
-/// passes a new connection to another loop that has fewer.
+/// All loops accept from the same sockets, and the kernel wakes any of them. Of 60 simultaneous requests, up
+/// to 38 found their loop's share of the pool in use, while other loops had room. A loop therefore passes a
+/// new connection to another loop with fewer connections.
 final class ConnectionSpread<Server: Sendable>: Sendable {
-    /// How many connections one loop has to serve; idle ones do not count.
+    /// The number of connections that one loop serves; idle ones do not count.
     final class Load: Sendable {
         fileprivate let count = Atomic(0)
 
-        /// Counts a connection.
+        /// Adds a connection.
         func add() { count.add(1, ordering: .relaxed) }
 
-        /// Counts a connection less: it is closed or idle.
+        /// Subtracts a connection that was closed or became idle.
         func remove() { count.subtract(1, ordering: .relaxed) }
     }
 
@@ -36,8 +36,9 @@ final class ConnectionSpread<Server: Sendable>: Sendable {
         places.withLock { places in places.removeAll { $0.load === load } }
     }
 
-    /// Returns a server with a smaller load than a loop's, to serve a new connection; it counts there at
-    /// once.
+    /// Returns a server with a smaller load than `load` to serve a new connection.
+    ///
+    /// The connection is added to that server's load immediately.
     func lighter(than load: Load) -> Server? {
         let own = load.count.load(ordering: .relaxed)
         return places.withLock { places in

@@ -27,7 +27,7 @@ package actor Daemon {
     /// Waits until the secrets are due.
     private var secretRenewal: Task<Void, Never>?
 
-    /// Prepares a daemon that does not listen yet.
+    /// Creates a daemon that does not listen yet.
     init(
         _ configuration: ProxyConfiguration,
         _ setup: DaemonSetup,
@@ -44,21 +44,21 @@ package actor Daemon {
 
     // MARK: - Starting
 
-    /// Starts loops and listeners; returns when every channel serves, or has failed to read its secrets.
+    /// Starts loops and listeners, and waits until every channel serves or has failed to read its secrets.
     ///
-    /// A signal that arrives before then ends the start; then the daemon has stopped.
+    /// A signal during the start ends it; the daemon has then stopped.
     ///
-    /// - Throws: an error that says which address, file or secret cannot be used.
+    /// - Throws: an error that names the unusable address, file or secret.
     package func start(handlesSignals: Bool) async throws {
         let opening = Task { try await open(handlesSignals: handlesSignals) }
         serving.state = .starting(opening)
         let outcome = await opening.result
-        // A start that was cancelled has done what was asked of it, with or without an error.
+        // A canceled start has succeeded, with or without an error.
         if opening.isCancelled { return await end() }
         do {
             try outcome.get()
         } catch {
-            // What was opened before the error is closed on its loops.
+            // Close the parts opened before the error, on their loops.
             await end()
             throw error
         }
@@ -69,13 +69,13 @@ package actor Daemon {
     }
 
     private func open(handlesSignals: Bool) async throws {
-        // A terminal that reads the reports may go away.
+        // A terminal that reads the reports may disappear.
         ProcessSignal.ignoreBrokenPipes()
         let configuration = serving.inForce.current
-        // With signals, the process is the daemon's: so are its descriptors.
+        // With signals, the daemon owns the process and its descriptors.
         if handlesSignals { claimDescriptors() }
         try startLoops(configuration)
-        // Before secrets are read, which may take a while.
+        // Handle signals before reading secrets, which may take a while.
         if handlesSignals { await handleSignals() }
         let assembly = try ChannelAssembly(
             configuration,
@@ -100,7 +100,7 @@ package actor Daemon {
             ),
             plan: serving.tablePlan(assembly)
         )
-        // Before the admin interface opens: a reload replaces the outages.
+        // Begin before the admin interface opens: a reload replaces the outages.
         recovery.begin(first.recoveries, among: first.channels, of: configuration)
         try serving.listeners.checkReach(of: configuration)
         try Task.checkCancellation()
@@ -123,7 +123,7 @@ package actor Daemon {
         if serving.loops.count > 1 { shared.spread = ConnectionSpread() }
     }
 
-    /// Gets as many descriptors as the process may have, and reports if that is less than it may need.
+    /// Raises the descriptor limit to its maximum, and reports if that is less than the daemon may need.
     private func claimDescriptors() {
         let count = DescriptorLimit.claim()
         let wanted = serving.inForce.current.limits.connections
@@ -134,13 +134,14 @@ package actor Daemon {
         )
     }
 
-    /// Where it listens, in the order of the configuration, with the ports that the system chose.
+    /// The addresses of the listeners, in the order of the configuration, with the ports chosen by the
+    /// system.
     package var addresses: [SocketAddress] { serving.listeners.addresses }
 
-    /// Where the admin interface listens, in the order of the configuration.
+    /// The addresses of the admin interface, in the order of the configuration.
     package var adminAddresses: [SocketAddress] { admin.map(\.address) }
 
-    /// The same for people: a path, or the URL of the page.
+    /// The places of the admin interface for users: a path, or the URL of the page.
     package var adminPlaces: [String] {
         adminAddresses.map { $0.isUnix ? "\($0)" : "http://\($0)/" }
     }
@@ -150,7 +151,7 @@ package actor Daemon {
     private func handleSignals() async {
         signals = await serving.loops[0].call { loop in
             SignalSource(on: loop) { [self] signal in
-                // The signal's work is the actor's, not the loop's.
+                // The actor handles the signal, not the loop.
                 Task { await self.handle(signal) }
             }
         }
@@ -169,7 +170,7 @@ package actor Daemon {
                 )
             case .wait, .nothing:
                 setup.report("stopping now")
-                // Only the renewal of refresh tokens is still waited for.
+                // Only renewals of refresh tokens can still delay the stop.
                 return await serving.workers.cut()
             }
             await stop()
@@ -180,17 +181,17 @@ package actor Daemon {
         }
     }
 
-    /// Ignores SIGHUP and SIGUSR1 until a daemon handles them: neither may end the process before.
+    /// Ignores SIGHUP and SIGUSR1 until a daemon handles them; otherwise they would end the process.
     package static func ignoreNotices() {
         ProcessSignal.ignoreNotices()
     }
 
     // MARK: - Reloading
 
-    /// Reads the configuration again; errors in it are reported, and the old one stays.
+    /// Reads the configuration again; if it has errors, reports them and keeps the old one.
     ///
-    /// - Parameter peer: who has requested it; `nil` for a signal, whose sender is not known.
-    /// - Returns: what is now in force, or why nothing changed.
+    /// - Parameter peer: the peer that requested the reload; `nil` for a signal, whose sender is unknown.
+    /// - Returns: the configuration now in force, or the reason why nothing changed.
     @discardableResult
     func reload(by peer: SocketPeer?) async -> Result<[String], ReloadFailure> {
         let outcome = await reload()
@@ -203,7 +204,7 @@ package actor Daemon {
         return outcome
     }
 
-    /// The same, without a record of who has requested it.
+    /// Reads the configuration again, without a record of the peer.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
         await inTurn { await Reload($0).run() }
@@ -214,8 +215,9 @@ package actor Daemon {
         await ReloadPlan(serving).lines()
     }
 
-    /// Runs a reload or a recovery after those before it: each compares with the configuration that the one
-    /// before has put in force.
+    /// Runs a reload or a recovery after all earlier ones.
+    ///
+    /// Each compares its values with the configuration that its predecessor has put in force.
     private func inTurn(
         _ work: @escaping @Sendable (Serving) async -> Result<[String], ReloadFailure>
     ) async -> Result<[String], ReloadFailure> {
@@ -230,10 +232,10 @@ package actor Daemon {
         return await next.value
     }
 
-    /// Puts the configuration in force once more, with other secrets or servers.
+    /// Applies the configuration in force again, with new secrets or servers.
     ///
-    /// - Parameter channel: the one that another process may have signed in, if that is the reason.
-    /// - Returns: why that failed.
+    /// - Parameter channel: the channel that another process may have signed in to, if that is the reason.
+    /// - Returns: the failure, if any.
     private func installAgain(following channel: String? = nil) async -> ReloadFailure? {
         switch await inTurn({ await Reload($0).runAgain(following: channel) }) {
         case .success: nil
@@ -241,8 +243,7 @@ package actor Daemon {
         }
     }
 
-    /// Makes a channel again whose authorization server is found by its upstream's URL: a user has signed
-    /// in or out.
+    /// Assembles a channel with a discovered authorization server again after a user has signed in or out.
     func renewServer(of name: String) async {
         guard channels[name]?.configuration.discovery != nil else { return }
         if let failure = await installAgain() {
@@ -250,8 +251,7 @@ package actor Daemon {
         }
     }
 
-    /// Makes a channel again if another process has signed in at a server, or as a client, that it was not
-    /// made for.
+    /// Assembles a channel again if another process has signed in at another server or as another client.
     private func followSignIn(of name: String) async {
         if case .starting(let opening) = state { _ = await opening.result }
         if let failure = await installAgain(following: name) {
@@ -264,14 +264,15 @@ package actor Daemon {
     /// Puts a channel in force after an attempt to read its secrets and files, if it can serve now.
     private func finish(_ reading: ChannelReading, of outage: ChannelOutage) async {
         serving.recovery?.add(reading, for: outage)
-        // It cannot fail.
+        // This never fails.
         _ = await inTurn {
             await RecoveredChannels($0).install()
             return .success([])
         }
     }
 
-    /// Reads the secrets again when they are due, but not the configuration file: a person may be editing it.
+    /// Reads the secrets again when they are due, but not the configuration file, which a user may be
+    /// editing.
     private func renewSecretsInTime() {
         secretRenewal?.cancel()
         guard let due = serving.secretsDue, !state.isEnding else { return }
@@ -282,7 +283,7 @@ package actor Daemon {
     }
 
     private func renewSecretsNow() async {
-        // The next attempt, if this one fails.
+        // The time of the next attempt, if this one fails.
         serving.secretsDue = ContinuousClock.now + .seconds(30)
         guard let failure = await installAgain() else { return }
         setup.report(
@@ -292,10 +293,9 @@ package actor Daemon {
 
     // MARK: - Stopping
 
-    /// How long a renewal may take in which a refresh token was presented: as long as one request to
-    /// a token endpoint.
+    /// The maximum duration of a renewal with a refresh token: as long as one request to a token endpoint.
     private static let renewalTime = Duration.seconds(10)
-    /// How long a stop waits for the disk of the request log.
+    /// The time that a stop waits for the disk of the request log.
     private static let logTime = Duration.seconds(5)
 
     /// Returns when the daemon has stopped.
@@ -304,8 +304,9 @@ package actor Daemon {
         await withCheckedContinuation { stopWaiters.append($0) }
     }
 
-    /// Accepts no more, lets exchanges and renewals end within `drain`, and writes the logs; returns
-    /// when the daemon has stopped, also if another caller began the stop.
+    /// Closes the listeners, waits up to `drain` for exchanges and renewals, and writes the logs.
+    ///
+    /// It returns when the daemon has stopped, even if another caller began the stop.
     package func stop() async {
         switch serving.state {
         case .created, .serving: await end()
@@ -321,26 +322,26 @@ package actor Daemon {
         serving.state = .draining
         serving.recovery?.end()
         let drain = serving.inForce.current.drain
-        // Longer than systemd's own patience, if `drain` is.
+        // Exceeds systemd's own timeout if `drain` does.
         let patience = drain + Daemon.renewalTime + .seconds(10)
         serving.notify(
             "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=\(Int64(patience / .microseconds(1)))"
         )
-        // The loops have descriptors of their own until they drain; after that connecting fails.
+        // The loops have their own descriptors until they drain; after that new connections fail.
         serving.listeners.removeAll()
         let limit = SystemClock().now + drain
         await serving.workers.drain(within: drain)
         await serving.workers.cut()
-        // Even if the drain is used up: a response on its way may hold the only refresh token.
+        // Wait even if the drain time is used up: a response in transit may hold the only refresh token.
         await finishRenewals(until: max(limit, SystemClock().now + Daemon.renewalTime))
         await serving.assembly?.oauthClients.state.settle()
         secretRenewal?.cancel()
-        // A reload under way uses the loops; it ends early.
+        // A reload in progress uses the loops; it ends early.
         reloading?.cancel()
         _ = await reloading?.value
         await serving.workers.close()
         if let signals { await signals.call { $0.close() } }
-        // Endless answers end first, so that every reader can see their end.
+        // Endless responses end first, so that every reader receives the end.
         serving.assembly?.logs.feed.finish()
         serving.assembly?.clientKeys.revokeAll()
         for server in admin { await server.close() }
@@ -371,7 +372,7 @@ package actor Daemon {
         }
     }
 
-    // MARK: - Looking
+    // MARK: - State
 
     var state: DaemonState { serving.state }
     var inForce: ConfigurationInForce { serving.inForce }
@@ -380,10 +381,10 @@ package actor Daemon {
     var channels: ChannelSet { serving.channels }
     var workers: WorkerPool { serving.workers }
     var listeners: ListenerSet { serving.listeners }
-    /// The channels that lack a secret or a file.
+    /// The channels with missing secrets or files.
     var outages: [ChannelOutage] { serving.recovery?.outages ?? [] }
 
-    /// Why the daemon should get no traffic; empty while it should.
+    /// The reasons why the daemon should receive no traffic; empty if it is ready.
     var reasonsNotReady: [String] {
         if state.isEnding { return ["draining"] }
         if workers.workers.isEmpty { return ["starting"] }
@@ -392,7 +393,7 @@ package actor Daemon {
         return addresses.isEmpty ? ["no listener"] : []
     }
 
-    /// Writes a line into the daemon's own log.
+    /// Writes a line to the daemon's own log.
     func record(_ event: EventRecord) {
         assembly?.ownLog.write(event)
     }
@@ -400,20 +401,20 @@ package actor Daemon {
 
 /// A socket of the admin interface.
 struct AdminSocket: Sendable {
-    /// Opens the interface of a daemon at an address; `localhost` may be two sockets.
+    /// Opens the admin interface of a daemon at an address; `localhost` may be two sockets.
     typealias Opening =
         @Sendable (_ address: AdminAddress, _ loop: EventLoop, Daemon) async throws -> [AdminSocket]
 
-    /// Holds the socket: its last owner removes its file.
+    /// The socket; its last owner removes its file.
     let socket: SharedSocket
-    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
+    /// Stops accepting, gives every reader a moment to receive the end of its response, and closes.
     let close: @Sendable () async -> Void
 
     var address: SocketAddress { socket.address }
 }
 
 extension ProxyConfiguration {
-    /// How many event loops to start; never more than each channel has connections for.
+    /// The number of event loops to start; at most the number of connections in the smallest channel's pool.
     fileprivate var loopCount: Int {
         switch workers {
         case .auto:

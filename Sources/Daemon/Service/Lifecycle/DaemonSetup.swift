@@ -4,28 +4,28 @@ package import NetproxyEventIO
 package import NetproxyPath
 package import OriginTransport
 
-/// What a daemon gets from the program that it runs in, and keeps until it stops.
+/// The settings of a daemon that its program provides; they stay the same until it stops.
 package struct DaemonSetup: Sendable {
-    /// The variables of the process: systemd's, and those that secrets are looked up in.
+    /// The environment variables of the process, including those of systemd and of secrets.
     package var environment: [String: String] = [:]
     /// The sockets that systemd passed.
     package var inherited = InheritedSockets(descriptors: [:])
-    /// Whether and how exchanges are written to standard output.
+    /// Whether exchanges are written to standard output, and in which style.
     package var console = ConsoleStyle.off
-    /// Where clients may lead that name the host themselves.
+    /// The permitted destinations for clients that choose the host themselves.
     package var destinations = DestinationPolicy.world
-    /// The slowest pace of a request's content, in bytes a second; tests on busy machines accept any.
+    /// The slowest rate of a request's content, in bytes per second; tests on busy machines accept any.
     package var bodyRate: Int? = BodyPace.slowest
-    /// Makes the event loop with an index; tests keep the loops to move their clocks.
+    /// Creates the event loop with an index; tests keep the loops to move their clocks.
     package var makeLoop: @Sendable (_ index: Int) throws -> EventLoop = {
         try EventLoop(index: $0)
     }
-    /// Gets what concerns the daemon itself.
+    /// Receives the reports about the daemon itself.
     package let report: OperatorReport
     /// Reads the configuration again, for a reload.
     package let readConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
 
-    /// Makes a setup with defaults for everything else.
+    /// Creates a setup with defaults for all other settings.
     package init(
         report: @escaping OperatorReport,
         readConfiguration:

@@ -1,9 +1,9 @@
-/// Where a daemon is in its life: it moves down this list and never back.
+/// The lifecycle state of a daemon; it only moves down this list.
 ///
 /// | state | open | a reload | a stop |
 /// | --- | --- | --- | --- |
 /// | `created` | nothing | refused | ends at once |
-/// | `starting` | what the start has opened so far | SIGHUP is ignored | cancels the start |
+/// | `starting` | parts already opened by the start | SIGHUP is ignored | cancels the start |
 /// | `serving` | everything | allowed | drains |
 /// | `draining` | loops and the admin socket; no listener | refused | waits for the end |
 /// | `stopped` | nothing | refused | returns |
@@ -14,12 +14,12 @@ enum DaemonState {
     case draining
     case stopped
 
-    /// What a stop has to do.
+    /// The action of a stop.
     enum StopAction {
         case cancelStart, drain, wait, nothing
     }
 
-    /// What a stop has to do in this state.
+    /// The action of a stop in this state.
     var stopAction: StopAction {
         switch self {
         case .created, .serving: .drain
@@ -29,12 +29,12 @@ enum DaemonState {
         }
     }
 
-    /// Whether a start is under way.
+    /// Whether a start is in progress.
     var isStarting: Bool {
         if case .starting = self { true } else { false }
     }
 
-    /// Whether a stop has begun, or is over.
+    /// Whether a stop has begun or has finished.
     var isEnding: Bool {
         switch self {
         case .draining, .stopped: true
@@ -42,6 +42,6 @@ enum DaemonState {
         }
     }
 
-    /// The word of `/status`.
+    /// The word in `/status`.
     var word: String { isEnding ? "draining" : "serving" }
 }

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import NetproxyEventIO
 
-/// The sockets that the daemon serves, in the order of the configuration.
+/// The open listening sockets of the daemon, in the order of the configuration.
 struct ListenerSet: Sendable {
     private(set) var served: [ServedAddress] = []
     private var lastNumber = 0
@@ -11,14 +11,14 @@ struct ListenerSet: Sendable {
         self.inherited = inherited
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// The addresses of the sockets, with the ports chosen by the system.
     var addresses: [SocketAddress] { served.map(\.socket.address) }
 
     // MARK: - Opening and closing
 
-    /// Opens sockets that no loop accepts from yet.
+    /// Opens sockets; no loop accepts from them yet.
     ///
-    /// - Throws: `IOError.system` that names the address; what was opened is closed again.
+    /// - Throws: `IOError.system` that names the address; the sockets opened so far are closed again.
     mutating func open(_ places: [ListenPlace]) throws(IOError) -> [ServedAddress] {
         var opened: [ServedAddress] = []
         for place in places {
@@ -37,8 +37,9 @@ struct ListenerSet: Sendable {
         return opened
     }
 
-    /// Refuses systemd's sockets that other machines can reach, unless `allow_remote` is set: their
-    /// addresses are not in the configuration.
+    /// Refuses systemd's sockets that other machines can reach, unless `allow_remote` is set.
+    ///
+    /// Their addresses are not in the configuration.
     ///
     /// - Throws: `IOError.system` that names the address.
     func checkReach(of configuration: ProxyConfiguration) throws(IOError) {
@@ -59,7 +60,7 @@ struct ListenerSet: Sendable {
         served.append(address)
     }
 
-    /// Gives sockets to the channels that a plan has for them.
+    /// Assigns sockets to the channels of a plan.
     mutating func reassign(_ moving: [ServedAddress]) {
         served = served.map { present in
             moving.first { $0.number == present.number } ?? present
@@ -71,33 +72,34 @@ struct ListenerSet: Sendable {
         served.removeAll { $0.number == address.number }
     }
 
-    /// Releases all sockets; each is closed when the last loop has let go of it.
+    /// Releases all sockets; each one closes when the last loop releases it.
     mutating func removeAll() {
         served = []
     }
 
     // MARK: - Finding the proxy
 
-    /// The TCP address, `host:port`, at which a client on this machine reaches a channel's own listener
-    /// or, for `nil`, a shared one.
+    /// Returns the TCP address, `host:port`, at which a local client reaches a channel's own listener.
+    ///
+    /// For `nil` it is the address of a shared listener.
     func localAddress(of channel: String?) -> String? {
         for listener in served where listener.channel == channel {
             let address = listener.socket.address
             guard !address.isUnix, let port = address.port else { continue }
             let text = address.description
-            // A wildcard address is reached over loopback.
+            // Clients reach a wildcard address over loopback.
             if text.hasPrefix("0.0.0.0:") { return "127.0.0.1:\(port)" }
             return text.hasPrefix("[::]:") ? "[::1]:\(port)" : text
         }
         return nil
     }
 
-    /// The TCP address, `host:port`, of the listener that a channel's URL names.
+    /// Returns the TCP address, `host:port`, of the listener in a channel's URL.
     func authority(of channel: ChannelConfiguration) -> String? {
         localAddress(of: channel.name) ?? localAddress(of: nil)
     }
 
-    /// The path of a unix socket at which a client reaches a channel: its own, or a shared one.
+    /// Returns the path of a unix socket at which a client reaches a channel: its own, or a shared one.
     func socketPath(of channel: String) -> String? {
         for owner in [channel, nil] {
             for listener in served where listener.channel == owner {
@@ -107,21 +109,21 @@ struct ListenerSet: Sendable {
         return nil
     }
 
-    /// The URL that stands for the base of a channel's upstream, if the channel is reached over TCP.
+    /// Returns the URL for the base of a channel's upstream, if the channel is reachable over TCP.
     func url(of channel: ChannelConfiguration) -> String? {
         if let own = localAddress(of: channel.name) { return "http://\(own)" }
         guard let shared = localAddress(of: nil) else { return nil }
-        // A prefix that is kept is part of the upstream's paths already.
+        // An unstripped prefix is already part of the upstream's paths.
         let isPrefixed = channel.match.path != "/" && channel.match.strip == .remove
         return "http://\(shared)" + (isPrefixed ? channel.match.path : "")
     }
 }
 
 extension ProxyConfiguration {
-    /// Where to listen: the shared listeners first, then the channels' own.
+    /// The addresses to listen on: the shared listeners first, then the channels' own.
     ///
-    /// `localhost` stands for both loopback addresses. A listener on 127.0.0.1 is on ::1, too, unless
-    /// something else is there: for some clients `localhost` is ::1 alone.
+    /// `localhost` means both loopback addresses. A listener on 127.0.0.1 also listens on ::1 unless that
+    /// port is in use, because for some clients `localhost` is ::1 alone.
     var listenPlaces: [ListenPlace] {
         let named =
             listen.map { ListenPlace(address: $0, channel: nil) }
@@ -131,7 +133,7 @@ extension ProxyConfiguration {
         var taken = Set(named.compactMap(\.address.portOnIPv6))
         taken.formUnion(admin.compactMap(\.listenAddress.portOnIPv6))
         return named.flatMap { place in
-            // Port 0 is another port each time, and known only when the first socket is open.
+            // Port 0 is a different port each time, known only when the first socket is open.
             guard case .tcp(let endpoint) = place.address, endpoint.port != 0 else {
                 return [place]
             }
@@ -155,7 +157,7 @@ extension ProxyConfiguration {
 }
 
 extension ListenPlace {
-    /// Whether the daemon goes on where the address cannot be bound.
+    /// Whether the daemon continues if the address cannot be bound.
     fileprivate var isDispensable: Bool {
         switch necessity {
         case .required: false
@@ -166,7 +168,7 @@ extension ListenPlace {
 }
 
 extension ListenAddress {
-    /// The port, if the address takes it on ::1.
+    /// The port, if the address uses it on ::1.
     fileprivate var portOnIPv6: Int? {
         guard case .tcp(let endpoint) = self, ["::1", "::", "localhost"].contains(endpoint.host)
         else { return nil }
@@ -174,18 +176,17 @@ extension ListenAddress {
     }
 }
 
-/// What another configuration does to the listeners: which stay, which get another owner, which are
-/// opened and which are closed.
+/// The effect of a new configuration on the listeners: they stay, change owner, open or close.
 struct ListenerPlan {
-    /// To be opened.
+    /// The listeners to open.
     private(set) var missing: [ListenPlace] = []
-    /// To be opened once what leaves is closed: the system lets no one bind an address and all addresses
-    /// with the same port.
+    /// The listeners to open after others have closed.
+    ///
+    /// The system does not allow binding an address and a wildcard address with the same port.
     private(set) var late: [ListenPlace] = []
-    /// Open, and owned by another channel from now on: the socket stays, so that no connection is
-    /// refused.
+    /// The open listeners with a new owner; their sockets stay open, so that no connection is refused.
     private(set) var moving: [ServedAddress] = []
-    /// To be closed.
+    /// The listeners to close.
     private(set) var leaving: [ServedAddress]
 
     init(from present: [ServedAddress], to places: [ListenPlace]) {
@@ -200,12 +201,12 @@ struct ListenerPlan {
                 )
             }
         }
-        // Not before it is known what stays.
+        // Computed last, because it depends on the listeners that stay.
         late = missing.filter { place in leaving.contains { $0.overlaps(place.address) } }
         missing.removeAll(where: late.contains)
     }
 
-    /// Lets go of what is to be closed: a socket is closed when no one has it any more.
+    /// Releases the listeners to close; a socket closes when its last owner releases it.
     mutating func takeLeaving() -> [ServedAddress] {
         defer { leaving = [] }
         return leaving
@@ -213,15 +214,15 @@ struct ListenerPlan {
 }
 
 extension ServedAddress {
-    /// Whether an address of the configuration stands for this socket, however it is written.
+    /// Whether an address of the configuration is the address of this socket, in any spelling.
     ///
-    /// Port 0 stands for another port each time.
+    /// Port 0 is a different port each time.
     fileprivate func matches(_ address: ListenAddress) -> Bool {
         if case .systemd = address { return place.address == address }
         return address.socketAddress == socket.address
     }
 
-    /// Whether one of the two takes all addresses, and both the same port.
+    /// Whether both have the same port, and one is a wildcard address.
     fileprivate func overlaps(_ address: ListenAddress) -> Bool {
         guard let wanted = address.socketAddress, !wanted.isUnix, wanted.port == socket.address.port
         else { return false }

@@ -5,14 +5,14 @@ import NetproxyHTTPMessage
 import NetproxyPath
 package import NetworkCore
 
-/// A small HTTP server on a loop, strict like the data listeners: the admin socket, the
-/// demo's upstream and the page that a sign-in comes back to are made of it.
+/// A small HTTP server on a loop, as strict as the data listeners.
 ///
-/// Request bodies are read whole, up to a limit, but not before their heads were judged.
+/// The admin socket, the demo's upstream and the redirect page of a sign-in use it. Request bodies are read
+/// completely, up to a limit, but not before the head was judged.
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class LocalServer {
-    /// A request, with its body.
+    /// A request with its body.
     package struct Call: Sendable {
         package let method: HTTPMethod
         let target: RequestTarget
@@ -31,25 +31,25 @@ package final class LocalServer {
 
     package typealias Answer = @Sendable (Call) async -> Response
 
-    /// How much a peer may ask for.
+    /// The limits for a peer.
     package struct Rules: Sendable {
-        /// The largest request body it reads, in bytes.
+        /// The largest accepted request body, in bytes.
         var bodyLimit = 16 << 20
-        /// How many connections there may be; beyond that the one that has been idle longest is closed.
+        /// The maximum number of connections; beyond it, the connection that has been idle longest is closed.
         var connections: Int?
-        /// What one request may be.
+        /// The limits of one request.
         var bounds = DownstreamConnection.Bounds(
             limits: HTTP1Limits(),
             headTimeout: .seconds(10),
             bodyRate: nil
         )
-        /// The descriptors that its connections may take.
+        /// The descriptors available to connections.
         var descriptors = Listener.Descriptors.all
-        /// Refuses a request by its head, whose body is still to come.
+        /// Refuses a request by its head, before its body is read.
         var judge: @Sendable (Call) -> Response? = { _ in nil }
     }
 
-    /// A connection, and since when it has had no request; `nil` while it has one.
+    /// A connection, and the time since which it has been idle; `nil` during a request.
     private struct Guest {
         let connection: DownstreamConnection
         var idleSince: UInt64?
@@ -58,7 +58,7 @@ package final class LocalServer {
     private let loop: EventLoop
     private let rules: Rules
     private let answer: Answer
-    /// Called with each response that was sent completely.
+    /// Called after each completely sent response.
     private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
     private var guests: [ObjectIdentifier: Guest] = [:]
@@ -85,7 +85,7 @@ package final class LocalServer {
         let connection = DownstreamConnection(socket, bounds: rules.bounds)
         guests[ObjectIdentifier(connection)] = Guest(connection: connection, idleSince: loop.now)
         let bound = LoopBound((server: self, connection: connection), on: loop)
-        // One task for the connection's life, which never leaves the loop.
+        // One task serves the connection until it closes, and never leaves the loop.
         let task = Task(executorPreference: loop) {
             let (server, connection) = bound.value
             await server.run(connection)
@@ -93,9 +93,9 @@ package final class LocalServer {
         socket.onPeerClosed = { task.cancel() }
     }
 
-    /// Closes the connection that has been idle longest, if there are as many as there may be.
+    /// Closes the connection that has been idle longest, if the limit is reached.
     ///
-    /// - Returns: whether there is room for one more.
+    /// - Returns: whether there is room for one more connection.
     private func makeRoom() -> Bool {
         let present = guests.values.filter { !$0.connection.socket.isAborted }
         guard let limit = rules.connections, present.count >= limit else { return true }
@@ -117,7 +117,7 @@ package final class LocalServer {
         } catch let error as HTTP1Error {
             await refuse(connection.unreadHead, NetworkError(error), connection)
         } catch {
-            // The peer is gone or too slow: no answer is possible.
+            // The peer is gone or too slow, so no response is possible.
         }
         await connection.end()
         guests[ObjectIdentifier(connection)] = nil
@@ -135,15 +135,15 @@ package final class LocalServer {
         await leave(connection)
     }
 
-    /// Closes a connection whose last answer is written.
+    /// Closes a connection after its last response.
     private func leave(_ connection: DownstreamConnection) async {
         note(connection, idleSince: loop.now)
         await connection.closeAfterLingering()
     }
 
-    /// Answers one request.
+    /// Responds to one request.
     ///
-    /// - Returns: whether another may follow.
+    /// - Returns: whether another request may follow.
     private func handle(
         _ head: RequestHead,
         _ connection: DownstreamConnection
@@ -188,7 +188,7 @@ package final class LocalServer {
         _ head: RequestHead,
         _ connection: DownstreamConnection
     ) async throws -> Bool {
-        // An endless answer lasts as long as the peer reads, however slowly.
+        // An endless response lasts until the peer stops reading, even if it reads slowly.
         if case .stream(_, nil) = response.body { connection.liftIdleTimeout() }
         var writer = ResponseWriter(response, to: head, head.persistence, on: connection)
         try await writer.write()
@@ -197,7 +197,7 @@ package final class LocalServer {
         return writer.persists
     }
 
-    /// The error for content that is not read to its end.
+    /// The error for content above the limit.
     private var tooLong: NetworkError {
         NetworkError(
             .httpRequestError,
@@ -208,7 +208,7 @@ package final class LocalServer {
         )
     }
 
-    /// Accepts no more, and calls `completion` when all open connections have ended.
+    /// Stops accepting, and calls `completion` when all open connections have ended.
     func drain(_ completion: @escaping () -> Void) {
         listener?.close()
         listener = nil
@@ -217,7 +217,7 @@ package final class LocalServer {
         if guests.isEmpty { completion() }
     }
 
-    /// Accepts no more and ends all open connections.
+    /// Stops accepting, and ends all open connections.
     package func close() {
         listener?.close()
         listener = nil
@@ -226,7 +226,7 @@ package final class LocalServer {
 }
 
 extension LoopBound {
-    /// Returns the value of a result that was made on the loop, or throws its error.
+    /// Returns the value of a result from the loop, or throws its error.
     package func unwrapped<Success>() async throws -> LoopBound<Success>
     where Value == Result<Success, any Error> {
         try await withCheckedThrowingContinuation { continuation in

@@ -3,9 +3,9 @@ import NetproxyPath
 import NetproxySystem
 import NetworkCore
 
-/// Puts channels in force whose secrets and files were read again.
+/// Puts channels in force after their secrets and files were read again.
 ///
-/// Not `Sendable`: it replaces what its daemon serves. The daemon runs it in turn with its reloads.
+/// Not `Sendable`: it changes the daemon's `Serving`. The daemon runs it in turn with its reloads.
 struct RecoveredChannels {
     private let serving: Serving
 
@@ -13,8 +13,9 @@ struct RecoveredChannels {
         self.serving = serving
     }
 
-    /// Makes the channels of all readings that have ended, and installs them at once: hundreds of channels can
-    /// share an identity.
+    /// Assembles the channels of all finished readings, and installs them together.
+    ///
+    /// Hundreds of channels can share an identity.
     func install() async {
         guard !serving.state.isEnding, let assembly = serving.assembly,
             let recovery = serving.recovery

@@ -8,9 +8,9 @@ import NetproxySystem
 import NetworkCore
 import OAuth
 
-/// The lines that tell why a reload did not happen.
+/// The reasons for a failed reload.
 package struct ReloadFailure: Error, Sendable, CustomStringConvertible {
-    /// The errors of the configuration, or why no reload is possible now.
+    /// The errors of the configuration, or the reason why no reload is possible now.
     package let lines: [String]
     /// Whether the daemon is stopping, so that it would refuse every configuration.
     package var isStopping = false
@@ -20,7 +20,7 @@ package struct ReloadFailure: Error, Sendable, CustomStringConvertible {
 
 /// Puts a configuration in force while the daemon serves.
 ///
-/// Not `Sendable`: it replaces what its daemon serves. The daemon runs one at a time.
+/// Not `Sendable`: it changes the daemon's `Serving`. The daemon runs one reload at a time.
 struct Reload {
     private let serving: Serving
 
@@ -28,13 +28,14 @@ struct Reload {
         self.serving = serving
     }
 
-    /// Reads the configuration again and puts it in force; errors in it are reported, and the old one stays.
+    /// Reads the configuration again and puts it in force; if it has errors, reports them and keeps the old
+    /// one.
     ///
     /// - Returns: the lines for the user.
     func run() async -> Result<[String], ReloadFailure> {
         guard !serving.state.isEnding else { return refuse([ReloadRefusal.stopping.description]) }
         serving.notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
-        // READY after STOPPING would make systemd expect that the service stays.
+        // READY after STOPPING would make systemd expect the service to continue.
         defer {
             if !serving.state.isEnding {
                 serving.notify("READY=1\nSTATUS=serving \(serving.channelCount)")
@@ -45,13 +46,13 @@ struct Reload {
                 try setup.readConfiguration().get()
             }
             let remarks = try await install(next, because: .reload)
-            // A command may have named another file than the daemon's.
+            // A command may have used another file than the daemon's.
             let lines =
                 ["the configuration was reloaded: \(serving.channelCount), \(next.file)"]
                 + remarks
             for line in lines { serving.setup.report(line) }
             serving.assembly?.log(.reload, "the configuration was reloaded")
-            // The recovery has reported the new ones.
+            // The recovery has reported the new outages.
             return .success(lines + (serving.recovery?.outages ?? []).map(\.line))
         } catch let errors as ConfigurationErrors {
             return refuse(errors.errors.map(\.description))
@@ -76,14 +77,14 @@ struct Reload {
         return .failure(ReloadFailure(lines: lines, isStopping: serving.state.isEnding))
     }
 
-    /// Puts the configuration in force once more, with what has changed beside it.
+    /// Applies the configuration in force again, with changed secrets or servers.
     ///
-    /// - Parameter channel: the one whose sign-in may be another now, if that is the reason.
+    /// - Parameter channel: the channel whose sign-in may have changed, if that is the reason.
     /// - Returns: the remarks, or the failure.
     func runAgain(following channel: String?) async -> Result<[String], ReloadFailure> {
         guard !serving.state.isEnding else { return .success([]) }
         if let channel {
-            // Asked when it is its turn: one installation serves all channels.
+            // Check when it is this call's turn: one installation serves all channels.
             guard await isBehind(channel) else { return .success([]) }
             serving.setup.report(
                 "channel \(channel): another process has signed in; following it"
@@ -96,7 +97,7 @@ struct Reload {
         }
     }
 
-    /// Whether a channel was made for another sign-in than the stored one.
+    /// Whether the stored sign-in of a channel is not the one in force.
     private func isBehind(_ name: String) async -> Bool {
         guard let assembly = serving.assembly, let channel = serving.channels[name] else {
             return false
@@ -106,20 +107,20 @@ struct Reload {
 
     /// Puts a configuration in force, unless the daemon has no channels yet.
     ///
-    /// - Returns: the parts of it that are not in force.
+    /// - Returns: remarks about the parts that are not in force.
     private func install(
         _ next: ProxyConfiguration,
         because reason: InstallReason
     ) async throws -> [String] {
         guard let assembly = serving.assembly else { return [] }
-        // What can fail comes first; until then nothing has changed.
+        // Steps that can fail come first; nothing has changed until they succeed.
         for channel in next.channels where channel.pool.connections < serving.loops.count {
             throw ReloadRefusal.smallPool(channel.name, loops: serving.loops.count)
         }
         try serving.listeners.checkReach(of: next)
         var plan = ListenerPlan(from: serving.listeners.served, to: next.listenPlaces)
         let opened = try serving.listeners.open(plan.missing)
-        // The manager of a channel that changes reads the store, which must have everything by then.
+        // A changed channel's manager reads the store, which must contain everything by then.
         for manager in serving.channels.managers { await manager.writeAgain() }
         let present = serving.channels.channels
         let assembled = try await OffLoop.run {
@@ -158,10 +159,10 @@ struct Reload {
         return remarks
     }
 
-    /// Opens and serves the addresses that others had to leave first.
+    /// Opens and serves the addresses that were blocked by other listeners.
     private func serveLate(_ places: [ListenPlace]) async -> [String] {
         var remarks: [String] = []
-        // One by one: that one cannot be bound keeps no other away.
+        // Open them one by one: a failed address must not affect the others.
         for place in places {
             do {
                 remarks += await serveOrTell(try serving.listeners.open([place]))
@@ -172,13 +173,13 @@ struct Reload {
         return remarks
     }
 
-    /// Serves addresses, or returns why they are not served at all; the next reload tries again.
+    /// Serves addresses, or returns a remark if they cannot be served; the next reload tries again.
     private func serveOrTell(_ opened: [ServedAddress]) async -> [String] {
         do {
             try await serving.serve(opened)
             return []
         } catch {
-            // No descriptors left.
+            // The process has no descriptors left.
             await serving.stopServing(opened)
             return [Reload.remark(error)]
         }
@@ -189,17 +190,17 @@ struct Reload {
     }
 }
 
-/// Why a configuration is put in force.
+/// The reason for putting a configuration in force.
 private enum InstallReason {
     case reload
-    /// It is in force already; a secret, or a server that was found, is another one now.
+    /// The configuration is already in force; a secret or a discovered server has changed.
     case otherInputs
 }
 
-/// Why a valid configuration is not put in force.
+/// The reason for refusing a valid configuration.
 private enum ReloadRefusal: Error, CustomStringConvertible {
     case stopping
-    /// A loop would have no connection of the channel's.
+    /// A loop would have no connection of the channel.
     case smallPool(String, loops: Int)
 
     var description: String {

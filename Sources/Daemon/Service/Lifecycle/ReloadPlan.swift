@@ -5,7 +5,7 @@ import NetworkCore
 
 /// The changes that a reload would make.
 ///
-/// Not `Sendable`: it reads what its daemon serves.
+/// Not `Sendable`: it reads the daemon's `Serving`.
 struct ReloadPlan {
     private let serving: Serving
 
@@ -21,7 +21,7 @@ struct ReloadPlan {
         case .failure(let error):
             return .failure(ReloadFailure(lines: error.errors.map(\.description)))
         }
-        // Its own readings: a reload may be reading at the same time.
+        // Use a separate reader: a reload may be reading at the same time.
         let secrets = serving.assembly.map { SecretReader($0.secrets.resolver) }
         let inForce = serving.inForce
         let present = inForce.current.channels
@@ -49,10 +49,10 @@ struct ReloadPlan {
         return .success(lines.isEmpty ? ["nothing would change: \(next.file)"] : lines)
     }
 
-    /// Returns the keys whose secrets and files have changed since the channel was made of them, one line
-    /// each; `nil` if none has changed.
+    /// Returns the keys whose secrets and files have changed since the channel was assembled, one line each.
     ///
-    /// One that cannot be read counts, and the reload will report it.
+    /// The result is `nil` if none has changed. An unreadable secret counts as changed; the reload will
+    /// report it.
     private func renewedInputs(
         of wanted: ChannelConfiguration,
         in next: ProxyConfiguration,
@@ -78,7 +78,7 @@ struct ReloadPlan {
 }
 
 extension ChannelConfiguration {
-    /// The identities of the channel that are not what they were.
+    /// Returns the channel's identities that have changed.
     fileprivate func changedIdentities(since earlier: ChannelConfiguration) -> [String] {
         credentials.filter { credential in
             earlier.credentials.contains { $0.owner == credential.owner && $0 != credential }

@@ -5,9 +5,9 @@ import NetproxyPath
 import NetproxySystem
 import OAuth
 
-/// The open parts of a daemon, and the configuration that they follow.
+/// The open parts of a daemon, and the configuration in force.
 ///
-/// A start fills it in, a reload replaces its parts, and a stop closes them.
+/// A start creates the parts, a reload replaces them, and a stop closes them.
 ///
 /// Not `Sendable`: it never leaves the daemon's actor.
 final class Serving {
@@ -23,7 +23,7 @@ final class Serving {
     /// The time to read the secrets again, shortly before one of them expires.
     var secretsDue: ContinuousClock.Instant?
 
-    /// Holds what a start begins with.
+    /// Creates the state before a start.
     init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup, at now: Double) {
         self.setup = setup
         inForce = ConfigurationInForce(configuration, at: now)
@@ -33,7 +33,7 @@ final class Serving {
     /// The number of channels, with its noun.
     var channelCount: String { Wording.count(channels.channels.count, "channel") }
 
-    /// What every loop makes its table of the channels in force of.
+    /// Returns the plan from which every loop builds its table of the channels in force.
     func tablePlan(_ assembly: ChannelAssembly) -> ChannelTablePlan {
         let configuration = inForce.current
         return ChannelTablePlan(
@@ -48,19 +48,19 @@ final class Serving {
         )
     }
 
-    /// Puts channels in force, and has the token managers that are new look into the store.
+    /// Puts channels in force, and starts new token managers, which look into the store.
     func replaceChannels(with next: [ChannelRecord]) async {
         let (set, managers) = await channels.replaced(with: next)
-        // Not before: the admin socket leads to these, and a token that is asked for in between would
-        // be bought with the older refresh token that is stored.
+        // Set the channels only now: the admin socket uses them, and a token requested earlier would be
+        // bought with the older refresh token in the store.
         channels = set
         for manager in managers {
-            // Not awaited: the first request starts it as well, should it come earlier.
+            // Not awaited: the first request starts the manager, too, if it comes earlier.
             Task { await manager.start() }
         }
     }
 
-    /// Brings `secretsDue` forward for a secret with this lifetime, if it has one.
+    /// Brings `secretsDue` forward for a secret's lifetime, if it has one.
     func renewSecrets(within lifetime: Duration?) {
         guard let lifetime else { return }
         let due = ContinuousClock.now + max(lifetime * 0.8, .seconds(1))
@@ -75,7 +75,7 @@ final class Serving {
         }
     }
 
-    /// Accepts no more from sockets; what came over them has the time of `drain`.
+    /// Stops accepting from sockets; their connections may finish within `drain`.
     func stopServing(_ closed: [ServedAddress]) async {
         let limit = inForce.current.drain
         for served in closed {

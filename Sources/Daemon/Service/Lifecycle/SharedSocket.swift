@@ -2,31 +2,33 @@ import NetproxyConfig
 package import NetproxyEventIO
 import NetproxySystem
 
-/// A socket that is served, and the channel that it belongs to.
+/// A socket in service, and the channel that owns it.
 struct ServedAddress: Sendable {
     let socket: SharedSocket
-    /// The address as the configuration has it, and its owner.
+    /// The address in the configuration, and its owner.
     let place: ListenPlace
-    /// The number by which the loops know it.
+    /// The number that identifies the socket on the loops.
     let number: Int
 
     var channel: String? { place.channel }
 }
 
-/// An address of the configuration, and its owner.
+/// An address in the configuration, and its owner.
 struct ListenPlace: Sendable, Hashable {
     let address: ListenAddress
-    /// The channel of every request, if it is a channel's own listener.
+    /// The channel of every request, if this is a channel's own listener.
     let channel: String?
     var necessity = Necessity.required
 
-    /// What it means that the address cannot be bound.
+    /// The consequence if the address cannot be bound.
     enum Necessity {
-        /// An error.
+        /// It is an error.
         case required
-        /// An error only on a machine that has IPv6: the other half of `localhost`.
+        /// It is an error only on a machine with IPv6: this is the other half of `localhost`.
         case whereIPv6
-        /// Nothing: clients for which `localhost` is `::1` find a listener on 127.0.0.1 there as well.
+        /// It has no effect.
+        ///
+        /// The address lets clients whose `localhost` is `::1` reach a listener on 127.0.0.1.
         case whereFree
     }
 }
@@ -41,13 +43,13 @@ package final class SharedSocket: Sendable {
 
     package var address: SocketAddress { socket.address }
 
-    /// Opens an address of the configuration.
+    /// Opens an address in the configuration.
     ///
     /// - Parameters:
-    ///   - address: where.
+    ///   - address: the address.
     ///   - inherited: the sockets that systemd passed.
     ///   - mode: the permissions of a unix socket; by default its owner and group may connect.
-    /// - Returns: one socket, or those that systemd passed under the name.
+    /// - Returns: one socket, or the sockets that systemd passed under the name.
     /// - Throws: `IOError.system` that names the address.
     static func open(
         _ address: ListenAddress,
@@ -70,7 +72,7 @@ package final class SharedSocket: Sendable {
         }
     }
 
-    /// Opens 127.0.0.1 and, where the machine has it, ::1 with the same port.
+    /// Opens 127.0.0.1 and, if the machine has it, ::1 with the same port.
     private static func openLoopbacks(port: Int) throws(IOError) -> [SharedSocket] {
         guard let wanted = SocketAddress(ip: "127.0.0.1", port: UInt16(clamping: port)) else {
             return []
@@ -82,7 +84,7 @@ package final class SharedSocket: Sendable {
         do throws(IOError) {
             return [first, SharedSocket(try ListeningSocket(second))]
         } catch {
-            // No IPv6, or the port that the system chose is taken there.
+            // The machine has no IPv6, or the chosen port is in use on ::1.
             return [first]
         }
     }
@@ -100,7 +102,7 @@ package final class SharedSocket: Sendable {
 }
 
 extension ListenAddress {
-    /// The address to bind; `nil` for a socket of systemd's, and for a host that is not an address.
+    /// The address to bind; `nil` for a socket from systemd, and for a host that is not an address.
     package var socketAddress: SocketAddress? {
         switch self {
         case .tcp(let endpoint):
@@ -113,20 +115,20 @@ extension ListenAddress {
     }
 }
 
-/// The sockets that systemd passed: each is owned once, for the life of the process.
+/// The sockets that systemd passed; each has one owner until the process ends.
 ///
-/// A reload that drops one leaves it open, so that a later reload can use it again. systemd passes
-/// descriptors only at the start; the number of one that was closed may be a log file's by then.
+/// A reload without the socket leaves it open, so that a later reload can use it again. systemd passes
+/// descriptors only at the start; the number of a closed one may belong to a log file later.
 package struct InheritedSockets: Sendable {
     private let sockets: [String: [Result<SharedSocket, IOError>]]
 
-    /// Takes over the sockets that the environment names (sd_listen_fds_with_names(3)); once in a
+    /// Takes over the sockets named by the environment (sd_listen_fds_with_names(3)); call it once per
     /// process.
     package init(_ environment: [String: String]) {
         self.init(descriptors: ServiceManager.inheritedSockets(environment))
     }
 
-    /// Takes over descriptors by their names; no one else closes them from now on.
+    /// Takes over descriptors by name; nothing else may close them from now on.
     package init(descriptors: [String: [Int32]]) {
         sockets = descriptors.mapValues { $0.map(InheritedSockets.take) }
     }
@@ -139,7 +141,7 @@ package struct InheritedSockets: Sendable {
         }
     }
 
-    /// The sockets with a name.
+    /// Returns the sockets with a name.
     ///
     /// - Throws: `IOError.system` if there are none, or if one of them is not a listening socket.
     func named(_ name: String) throws(IOError) -> [SharedSocket] {

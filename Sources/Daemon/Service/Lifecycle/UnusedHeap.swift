@@ -1,20 +1,20 @@
 /// Decides when a loop returns memory to the system, which walks the whole heap.
 ///
-/// A burst leaves much of it unused: 4000 connections that were read and written slowly grew the process
-/// from 31 to 315 MB, and it stayed at that. What counts is how many connections are fewer than at the
-/// peak: one after the other, however many, they use the same memory again.
+/// A burst leaves much memory unused: 4000 connections with slow reads and writes grew the process from 31 to
+/// 315 MB, and it stayed there. The decision depends on the decrease of connections since the peak:
+/// consecutive connections, in any number, use the same memory again.
 struct UnusedHeap {
-    /// How many connections have to be parked, or fewer than at the peak.
+    /// The minimum number of parked connections, or of ended connections since the peak.
     static let threshold = 64
 
     private var parkedCount = 0
     private var peak = 0
     private var isDue = false
 
-    /// A connection began, and there are `count` now.
+    /// Records a new connection; `count` connections now exist.
     mutating func began(_ count: Int) { peak = max(peak, count) }
 
-    /// A connection was parked, and the memory of its task is unused.
+    /// Records a parked connection, whose task's memory is unused.
     ///
     /// - Returns: whether to return memory a little later.
     mutating func parked() -> Bool {
@@ -22,7 +22,7 @@ struct UnusedHeap {
         return parkedCount >= UnusedHeap.threshold && becomeDue()
     }
 
-    /// A connection ended, and there are `count` left.
+    /// Records an ended connection; `count` connections remain.
     ///
     /// - Returns: whether to return memory a little later.
     mutating func ended(leaving count: Int) -> Bool {
@@ -31,7 +31,7 @@ struct UnusedHeap {
         return becomeDue()
     }
 
-    /// Memory was returned.
+    /// Records that memory was returned.
     mutating func trimmed() { (parkedCount, isDue) = (0, false) }
 
     private mutating func becomeDue() -> Bool {

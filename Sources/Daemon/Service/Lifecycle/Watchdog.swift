@@ -1,14 +1,14 @@
 import NetproxyEventIO
 import NetproxySystem
 
-/// Proves to systemd, twice in the interval of its watchdog, that every loop still turns.
+/// Reports to systemd, twice per watchdog interval, that every loop is still responsive.
 struct Watchdog: Sendable {
     private let task: Task<Void, Never>
 
-    /// Starts it; `nil` where systemd does not watch this process.
+    /// Starts the watchdog; `nil` if systemd does not watch this process.
     init?(_ loops: [EventLoop], _ environment: [String: String]) {
         guard let interval = ServiceManager.watchdogInterval(environment) else { return nil }
-        // For the life of the daemon: a drain takes longer than most intervals.
+        // The task runs until the daemon stops: a drain takes longer than most intervals.
         task = Task {
             while !Task.isCancelled {
                 for loop in loops { _ = await loop.call { _ in } }
@@ -18,7 +18,7 @@ struct Watchdog: Sendable {
         }
     }
 
-    /// Ends it, and returns when it uses the loops no more.
+    /// Ends the task, and returns when it no longer uses the loops.
     func stop() async {
         task.cancel()
         await task.value

@@ -8,7 +8,7 @@ import NetworkCore
 
 /// The connections of clients and their tasks.
 extension Worker {
-    /// Returns what takes a new connection instead of this loop, if another loop has fewer.
+    /// Returns a function that passes a new connection to a loop with fewer; `nil` if there is none.
     func betterPlace(_ number: Int) -> ((AcceptedSocket) -> Void)? {
         guard let load, let other = shared.spread?.lighter(than: load) else { return nil }
         let channel = listeners[number]?.channel
@@ -19,15 +19,15 @@ extension Worker {
         }
     }
 
-    /// Takes a connection that another loop has accepted.
+    /// Takes over a connection accepted by another loop.
     private func adopt(_ accepted: AcceptedSocket, listener: Int, channel: String?) {
-        // A socket that the system cannot watch is closed.
+        // Close a socket that the system cannot watch.
         guard let socket = try? accepted.open(on: loop) else {
             load?.remove()
             return
         }
-        // A listener that is not here may be about to come; one that was here is closed, and its last
-        // connections end like those that were here before.
+        // An unknown listener may not have been opened here yet. If it was open here, it is closed now, and
+        // its last connections end like its earlier ones.
         let own = listeners[listener]
         let isClosed = own == nil && listener <= lastListener
         let connection = serve(
@@ -38,13 +38,13 @@ extension Worker {
         if isDraining || isClosed { connection?.drain() }
     }
 
-    /// Serves a connection that counts already.
+    /// Serves a connection that is already in the load.
     ///
     /// - Returns: the connection; `nil` if the process has too many.
     @discardableResult
     func serve(_ socket: StreamSocket, listener: Int, channel: String?) -> DownstreamConnection? {
         guard shared.connectionCount.add(upTo: limits.connections, orFreeing: freeConnection) else {
-            // Cheaper than a response, and the client sees the reset.
+            // A reset is cheaper than a response, and the client notices it.
             socket.reset()
             load?.remove()
             return nil
@@ -61,10 +61,9 @@ extension Worker {
         return connection
     }
 
-    /// Ends the connection without a request whose time is up first, so that silent ones keep no app
-    /// out.
+    /// Ends the connection without a request whose deadline is first, so that silent ones block no client.
     ///
-    /// - Returns: whether there was one on this loop.
+    /// - Returns: whether this loop had such a connection.
     private func freeConnection() -> Bool {
         var first: (connection: DownstreamConnection, deadline: UInt64)?
         for connection in connections.values where !connection.socket.isAborted {
@@ -75,7 +74,7 @@ extension Worker {
         return first != nil
     }
 
-    /// One task for as long as the connection has something to do; it never leaves the loop.
+    /// Starts a task that serves the connection while it is active; the task never leaves the loop.
     private func start(_ connection: DownstreamConnection) {
         if connection.wake() { load?.add() }
         let bound = LoopBound((worker: self, connection: connection), on: loop)
@@ -94,7 +93,7 @@ extension Worker {
                 interim: handler.interimWriter(for: connection)
             )
         )
-        // A client that disconnects ends its exchange. It may have done so with its first bytes.
+        // A client that disconnects, even with its first bytes, ends its exchange.
         let end = {
             task.cancel()
             relay.abort()
@@ -110,7 +109,7 @@ extension Worker {
         }
     }
 
-    /// Leaves an idle connection to the loop: its task would take many times its memory.
+    /// Parks an idle connection on the loop: its task would take many times the connection's memory.
     private func park(_ connection: DownstreamConnection) {
         connection.run(by: nil)
         connection.socket.onPeerClosed = nil
@@ -131,9 +130,9 @@ extension Worker {
         loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))
     }
 
-    /// Serves a connection whose app speaks HTTP/2, until it is closed.
+    /// Serves a connection with HTTP/2 until it closes.
     private func serveStreams(of connection: DownstreamConnection) async {
-        // The end of the app's half ends a stream only if it comes in the middle of a request.
+        // If the client closes its half, only a stream in the middle of a request ends.
         connection.socket.onPeerClosed = nil
         let session = DownstreamSession(connection) { [unowned self] in serve($0) }
         connection.session = session
@@ -141,7 +140,7 @@ extension Worker {
         connection.session = nil
     }
 
-    /// One task for each stream; it never leaves the loop.
+    /// Starts one task for each stream; it never leaves the loop.
     private func serve(_ stream: DownstreamStream) {
         let bound = LoopBound((worker: self, stream: stream), on: loop)
         let relay = AbortRelay()

@@ -8,20 +8,20 @@ import NetproxyPath
 import NetproxyRequestLog
 import NetworkCore
 
-/// What one event loop does for the daemon: it accepts connections, serves them, and flushes the logs.
+/// The daemon's work on one event loop: accepts connections, serves them, and flushes the logs.
 ///
 /// Not `Sendable`.
 final class Worker {
-    /// How long a task stays with an idle connection.
+    /// The time after which a task leaves an idle connection.
     static let parkDelay = Duration.seconds(1)
-    /// How long after many connections were parked or ended their memory is returned to the system.
+    /// The delay between parking or ending many connections and returning their memory to the system.
     static let trimDelay = Duration.milliseconds(500)
-    /// How long a client whose exchange is cut may take to read the reason.
+    /// The maximum time for a client to read the reason after its exchange was cut.
     private static let lastWord = Duration.milliseconds(500)
-    /// Maximum time that a log line is buffered.
+    /// The maximum time that a log line is buffered.
     private static let flushInterval = Duration.milliseconds(200)
 
-    /// How many channels a loop makes or closes in one turn.
+    /// The maximum number of channels that a loop creates or closes in one turn.
     static let sliceLength = 32
 
     let loop: EventLoop
@@ -32,9 +32,9 @@ final class Worker {
     private var isAccepting = true
     var isDraining = false
     var connections: [ObjectIdentifier: DownstreamConnection] = [:]
-    /// Channels of a configuration that is about to come into force.
+    /// The channels of the next configuration, before it takes effect.
     private var prepared: [Channel] = []
-    /// Channels that are no longer in force, while an exchange uses them.
+    /// The channels of earlier configurations, while an exchange uses them.
     private var retired: [RetiredChannel] = []
     private var flusher: ActionTimer?
     private var isFlusherArmed = false
@@ -42,28 +42,28 @@ final class Worker {
     private var cutter: ActionTimer?
     var heap = UnusedHeap()
     var onDrained: (() -> Void)?
-    /// The number of the listener that was opened last.
+    /// The number of the listener opened last.
     var lastListener = 0
     /// The load that the spread of connections sees; `nil` with a single loop.
     var load: ConnectionSpread<LoopBound<Worker>>.Load?
 
-    /// What all loops of the process share.
+    /// The state that all loops of the process share.
     struct Shared: Sendable {
-        /// How many connections from clients the process has.
+        /// The number of connections from clients in the process.
         let connectionCount = ConnectionCount()
-        /// Spreads connections over the loops; `nil` with a single loop.
+        /// Distributes connections over the loops; `nil` with a single loop.
         var spread: ConnectionSpread<LoopBound<Worker>>?
-        /// Whether and how exchanges are printed.
+        /// Whether exchanges are printed, and in which style.
         let console: ConsoleStyle
-        /// Reports why connections of clients have to wait.
+        /// Reports the reason why connections of clients have to wait.
         let stalls: RateLimitedReport
     }
 
-    /// What the top of the configuration says for every loop.
+    /// The limits at the top level of the configuration, which apply to every loop.
     struct Limits: Sendable {
-        /// What one request may be.
+        /// The limits of one request.
         let bounds: DownstreamConnection.Bounds
-        /// How many connections the process may have.
+        /// The maximum number of connections of the process.
         let connections: Int
         /// Whether the loop may poll before it sleeps.
         let mayPoll: Bool
@@ -123,7 +123,7 @@ final class Worker {
         handler.listenAddresses.add(socket.address, number: number, channel: channel)
     }
 
-    /// Gives a listener to another channel, or to all of them, with the connections that came over it.
+    /// Assigns a listener and its connections to another channel, or to all channels.
     func give(_ number: Int, to channel: String?) {
         listeners[number]?.channel = channel
         handler.listenAddresses.give(number, to: channel)
@@ -132,17 +132,16 @@ final class Worker {
         }
     }
 
-    /// Accepts no more at a socket; what came over it ends after its exchange, at the latest when
-    /// `limit` is over.
+    /// Stops accepting from a socket; its connections end after their exchange, at the latest after `limit`.
     func stopListening(_ number: Int, within limit: Duration) {
         let listener = listeners[number]?.listener
-        // Clients whose connections wait to be accepted take them for open.
+        // Clients assume that their waiting connections are open.
         listener?.acceptWaiting()
         listener?.close()
         listeners[number] = nil
         handler.listenAddresses.remove(number)
         for connection in connections(of: number) { connection.drain() }
-        // Also those that another loop has handed over by then.
+        // This includes the connections that other loops pass over until then.
         let timer = ActionTimer { [weak self] in
             for connection in self?.connections(of: number) ?? [] { connection.cut() }
         }
@@ -153,13 +152,13 @@ final class Worker {
         connections.values.filter { $0.listenerNumber == listener }
     }
 
-    /// Puts other limits in force, for connections to come.
+    /// Puts new limits in force, for future connections.
     func apply(_ limits: Limits) {
         self.limits = limits
         loop.mayPoll = limits.mayPoll
     }
 
-    /// Makes the channels that are new, for the next `install`.
+    /// Creates the new channels for the next `install`.
     func prepare(_ channels: ArraySlice<ChannelRules>, loops: Int) {
         let present = Set(table.channels.map { ObjectIdentifier($0.rules) })
         let tallies = Dictionary(uniqueKeysWithValues: table.channels.map { ($0.name, $0.tally) })
@@ -169,13 +168,13 @@ final class Worker {
         }
     }
 
-    /// Returns the channels that were prepared since the last call.
+    /// Returns the channels prepared since the last call.
     func takePrepared() -> [Channel] {
         defer { prepared = [] }
         return prepared
     }
 
-    /// Puts another table of channels in force for the requests to come.
+    /// Puts a new table of channels in force for future requests.
     func install(_ table: ChannelTable) {
         let previous = handler.table
         handler.table = table
@@ -185,7 +184,7 @@ final class Worker {
         retired += leaving.map(RetiredChannel.init)
         retire(leaving[...])
         if previous.forward !== table.forward { previous.forward.retire() }
-        // An upstream may have moved: a reload is what an operator does then.
+        // An upstream may have moved: operators reload in that case.
         for channel in table.channels { channel.followNames() }
     }
 
@@ -201,28 +200,29 @@ final class Worker {
     /// The channels of this loop.
     var table: ChannelTable { handler.table }
 
-    /// Returns the latest exchange with this id that ended here, if it is still remembered.
+    /// Returns the latest exchange with this id that ended on this loop, if it is still remembered.
     func recentExchange(_ key: RecentExchanges.Key, _ id: String) -> RecentExchange? {
         handler.recorder.recent.find(key, id)
     }
 
-    /// The lines of the exchanges that ended here and are still remembered; some of them twice.
+    /// The lines of the remembered exchanges of this loop; some occur twice.
     var rememberedLines: [UInt8] { handler.recorder.recent.everyLine }
 
-    /// Returns the latest exchange that went wrong here, of a channel or of all.
+    /// Returns the latest exchange of this loop that failed, was refused or was sent again, of a channel or
+    /// of all.
     func newestTroubled(in channel: String?) -> RecentExchange? {
         handler.recorder.recent.newestTroubled(in: channel)
     }
 
-    /// What no channel claimed here.
+    /// The counts of this loop's exchanges without a channel.
     var unclaimed: ChannelCounters { handler.recorder.unclaimed.counters }
 
-    /// How many connections are open.
+    /// The number of open connections.
     var connectionCount: Int { connections.count }
 
     // MARK: - Ending
 
-    /// Accepts no more, after what waits to be accepted, and gets no more from other loops.
+    /// Accepts the waiting connections, stops accepting, and leaves the spread of connections.
     func stopAccepting() {
         isAccepting = false
         if let load { shared.spread?.leave(load) }
@@ -243,7 +243,7 @@ final class Worker {
 
     /// Ends all connections; calls `completion` when the last of them has written its record.
     func cut(_ completion: @escaping () -> Void) {
-        // The drain is over as well.
+        // The drain ends as well.
         let earlier = onDrained
         onDrained = {
             earlier?()
@@ -283,18 +283,18 @@ final class Worker {
         for channel in handler.table.channels { channel.log.flush(now: .now) }
         for retired in retired { retired.channel?.log.flush(now: .now) }
         handler.table.ownLog.flush(now: .now)
-        // Once for all of them: each wake-up of the writing thread costs two context switches.
+        // Wake the writer once for all logs: each wake-up of its thread costs two context switches.
         handler.table.ownLog.log.sink.writeSoon()
     }
 }
 
-/// A channel that is no longer in force, for as long as an exchange uses it.
+/// A channel of an earlier configuration, while an exchange uses it.
 private struct RetiredChannel {
     weak var channel: Channel?
 }
 
 extension HTTP2Limits {
-    /// The configured limits; the others are those of every connection.
+    /// Creates the configured limits; the other limits are the defaults.
     fileprivate init(_ configured: ProxyConfiguration.Limits.HTTP2) {
         self.init()
         streams = configured.streams

@@ -13,7 +13,7 @@ struct WorkerPool: Sendable {
         self.workers = workers
     }
 
-    /// Makes a worker on each loop, with the channels of a plan.
+    /// Creates a worker on each loop, with the channels of a plan.
     init(
         on loops: [EventLoop],
         sharing shared: Worker.Shared,
@@ -59,10 +59,10 @@ struct WorkerPool: Sendable {
         }
     }
 
-    /// Accepts no more from a socket; its connections end after their exchange, at the latest when
-    /// `limit` is over.
+    /// Stops accepting from a socket; its connections end after their exchange, at the latest after `limit`.
     func stopListening(on served: ServedAddress, within limit: Duration) async {
-        // A loop lets go of the closure after it has answered: the socket must be closed by then.
+        // Capture only the number: a loop releases the closure after its response, but the socket must be
+        // closed by then.
         let number = served.number
         for worker in workers {
             await worker.call { $0.stopListening(number, within: limit) }
@@ -71,14 +71,14 @@ struct WorkerPool: Sendable {
 
     // MARK: - Reloading
 
-    /// Puts other channels and limits in force, and gives listeners to their new owners.
+    /// Puts new channels and limits in force, and assigns listeners to their new owners.
     func install(
         _ plan: ChannelTablePlan,
         limits: Worker.Limits,
         moving: [ServedAddress]
     ) async {
         for worker in workers {
-            // In slices: a loop that makes a thousand channels serves no client in that time.
+            // Prepare in slices: a loop serves no client while it creates a thousand channels.
             for start in stride(from: 0, to: plan.channels.count, by: Worker.sliceLength) {
                 let end = min(start + Worker.sliceLength, plan.channels.count)
                 let slice = plan.channels[start..<end]
@@ -100,9 +100,9 @@ struct WorkerPool: Sendable {
 
     // MARK: - Ending
 
-    /// Accepts no more, and returns when all connections have ended or the time is over.
+    /// Stops accepting, and returns when all connections have ended or the time is over.
     func drain(within limit: Duration) async {
-        // On every loop first: what one hands over meanwhile is with another before that one drains.
+        // Stop accepting on every loop first, so that no loop passes a connection to one that has drained.
         for worker in workers { await worker.call { $0.stopAccepting() } }
         await onEachWorker(within: limit) { $0.drain($1) }
     }
@@ -117,7 +117,7 @@ struct WorkerPool: Sendable {
         for worker in workers { await worker.call { $0.close() } }
     }
 
-    /// Starts something on every loop, and returns when all have called back or the time is over.
+    /// Starts an action on every loop, and returns when all have called back or the time is over.
     private func onEachWorker(
         within limit: Duration,
         _ body: @escaping @Sendable (Worker, @escaping () -> Void) -> Void
@@ -129,10 +129,9 @@ struct WorkerPool: Sendable {
         }
     }
 
-    // MARK: - Looking
+    // MARK: - Exchanges and figures
 
-    /// The exchange with this id that a loop remembers or, where none does, the last one to which a
-    /// client gave it.
+    /// Returns the remembered exchange with this id, or the last one for which a client chose the id.
     func recentExchange(_ requestID: String) async -> RecentExchange? {
         if let own = await recentExchanges(.own, requestID).first { return own }
         return await recentExchanges(.client, requestID)
@@ -140,7 +139,7 @@ struct WorkerPool: Sendable {
             .max { $0.time < $1.time }?.exchange
     }
 
-    /// The exchange that ended last of those that went wrong, of a channel or of all.
+    /// Returns the latest exchange that failed, was refused or was sent again, of a channel or of all.
     func newestTroubled(in channel: String?) async -> RecentExchange? {
         var newest: (end: Int64, exchange: RecentExchange)?
         for worker in workers {
@@ -166,14 +165,14 @@ struct WorkerPool: Sendable {
         return found
     }
 
-    /// The exchanges that the loops remember.
+    /// Returns the exchanges that the loops remember.
     func rememberedExchanges() async -> RememberedExchanges {
         var bytes: [UInt8] = []
         for worker in workers { bytes += await worker.call { $0.rememberedLines } }
         return await RememberedExchanges(bytes)
     }
 
-    /// What the loops have counted, added up.
+    /// Returns the counts of all loops, added up.
     func figures() async -> WorkerFigures {
         var sum = WorkerFigures()
         for worker in workers { sum.add(await worker.call(WorkerFigures.init)) }
@@ -181,10 +180,10 @@ struct WorkerPool: Sendable {
     }
 }
 
-/// What one worker has counted since the start, or several together.
+/// The counts of one or more workers since the start.
 struct WorkerFigures: Sendable {
     private(set) var connections = 0
-    /// What no channel claimed.
+    /// The counts of exchanges without a channel.
     private(set) var unclaimed = ChannelCounters()
     private(set) var counters: [String: ChannelCounters] = [:]
     private(set) var pools: [String: PoolCounts] = [:]
@@ -192,7 +191,7 @@ struct WorkerFigures: Sendable {
 
     init() {}
 
-    /// Reads a worker; call it on its loop.
+    /// Reads the counts of a worker; call it on its loop.
     init(_ worker: Worker) {
         connections = worker.connectionCount
         unclaimed = worker.unclaimed
@@ -203,7 +202,7 @@ struct WorkerFigures: Sendable {
         }
     }
 
-    /// Adds what another worker has counted.
+    /// Adds the counts of another worker.
     mutating func add(_ other: WorkerFigures) {
         connections += other.connections
         unclaimed = unclaimed + other.unclaimed

@@ -65,7 +65,8 @@ package struct HTMLPage {
         )
     }
 
-    /// The response with this page and a nonce of its own; each mark in `texts` is replaced by its escaped text.
+    /// Returns a response with this page and a new nonce; replaces each mark in `texts` with its escaped
+    /// text.
     package func response(status: HTTPStatus, filling texts: [String: String] = [:]) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
             .joined()
@@ -75,7 +76,7 @@ package struct HTMLPage {
         let policy =
             "default-src 'none'; \(scripts)style-src 'nonce-\(nonce)'; "
             + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        // The nonce first: a text that contains its mark must not reveal it.
+        // Replace the nonce first: a text that contains its mark must not reveal it.
         var page = document.replacing(Self.nonceMark, with: nonce)
         for (mark, text) in texts { page.replace(mark, with: HTMLText.of(text)) }
         return Response(
@@ -93,7 +94,7 @@ package struct HTMLPage {
 
 /// Text between the tags of a page.
 package enum HTMLText {
-    /// Returns the text with the characters of markup escaped; not for values of attributes.
+    /// Returns the text with markup characters escaped; not suitable for attribute values.
     package static func of(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
