@@ -284,7 +284,7 @@ struct ConfigurationFile: Sendable {
         else {
             return .whole(bytes)
         }
-        // A file that was replaced in one step was complete.
+        // A file replaced in one step was complete.
         guard let after = status(path), after.isSameFile(as: before) else { return .whole(bytes) }
         let isSame = after.isUnchanged(since: before) && after.size == bytes.count
         return isSame ? .whole(bytes) : .changing

@@ -15,7 +15,7 @@ extension ConfigNode {
         return own.merged(over: defaults, as: .channel)
     }
 
-    /// The kinds of maps that are merged by special rules.
+    /// The kinds of maps with special merge rules.
     private enum MapKind {
         case channel
         case authentication

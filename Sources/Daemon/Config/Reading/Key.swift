@@ -1,7 +1,7 @@
 /// A key of a map in the configuration, declared once: its name, the form of its value, and its default.
 ///
-/// Readers, errors, the JSON schema and `reload --plan` derive from the declaration. A key whose default depends
-/// on other keys has no declared default; its value is optional.
+/// Readers, errors, the JSON schema and `reload --plan` derive from the declaration. A key whose default
+/// depends on other keys has no declared default; its value is optional.
 struct Key<Value>: DeclaredKey {
     let name: String
     let shape: Shape

@@ -22,7 +22,7 @@ struct Slot {
 
     var isWritten: Bool { node != nil }
 
-    /// Whether the key is neither written nor misspelt.
+    /// Whether the key is neither written nor misspelled.
     var isMissing: Bool {
         guard !isWritten else { return false }
         if case .misspelt = absence { return false }

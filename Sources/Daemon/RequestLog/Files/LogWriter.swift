@@ -60,7 +60,7 @@ package final class LogWriter: Sendable {
         return false
     }
 
-    /// Releases the space of bytes that were written or lost.
+    /// Releases the space of written or lost bytes.
     func release(_ count: Int) {
         waiting.subtract(count, ordering: .relaxed)
     }
@@ -116,7 +116,7 @@ package final class LogWriter: Sendable {
     private func run() {
         while true {
             signal.wait()
-            // Clear the flag before reading the list: a sink that is listed later raises the signal again.
+            // Clear the flag before reading the list: a sink listed later raises the signal again.
             isRaised.store(false, ordering: .sequentiallyConsistent)
             let (due, waiters, isEnding) = state.withLock { state in
                 defer { (state.due, state.waiters) = ([], []) }

@@ -1,6 +1,6 @@
 package import NetproxySystem
 
-/// A log file that is rotated by size, and reopened if another tool moves or removes it.
+/// A log file with rotation by size, reopened if another tool moves or removes it.
 package final class RotatingFile: LogDestination {
     /// The maximum size of a file, and the number of old files.
     package struct Limits: Sendable, Equatable {

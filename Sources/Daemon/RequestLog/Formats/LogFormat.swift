@@ -3,7 +3,7 @@ package import NetproxyBytes
 /// The format of a line.
 ///
 /// Event loops encode JSON. Every other format is converted from that line, so that a single place
-/// decides what is logged and what is redacted.
+/// determines the logged and the redacted values.
 package enum LogFormat: String, Sendable, CaseIterable {
     /// The line as encoded.
     case json

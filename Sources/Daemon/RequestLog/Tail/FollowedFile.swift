@@ -182,7 +182,7 @@ struct FollowedFile {
     private func rotatedFiles() throws(FileError) -> RotatedFiles {
         var rotated = RotatedFiles()
         let open = try file?.status
-        // The successor of a file that was moved elsewhere is the current file at the path.
+        // After a move elsewhere, the successor is the current file at the path.
         if let open, open.isLinked { return rotated }
         let own = open ?? predecessor
         var (number, missing) = (1, 0)
