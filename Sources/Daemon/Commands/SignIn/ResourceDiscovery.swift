@@ -3,8 +3,8 @@ import NetproxyPath
 import NetworkCore
 import OAuth
 
-/// Finds the authorization server of a channel from its upstream's URL, and a client there, for `netproxy
-/// login`.
+/// Finds the authorization server of a channel from its upstream's URL, and a client there, for
+/// `netproxy login`.
 ///
 /// Nothing else trusts an upstream's statement about its authorization server.
 struct ResourceDiscovery: Sendable {

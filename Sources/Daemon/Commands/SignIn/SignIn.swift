@@ -26,8 +26,8 @@ package struct SignIn: Sendable {
     let assembly: OAuthAssembly
     /// The configuration of the authorization request.
     ///
-    /// For an identity, it names the resources of all channels that use it; each token is for fewer (RFC 8707
-    /// §2.2).
+    /// For an identity, it names the resources of all channels that use it; each token is for fewer
+    /// (RFC 8707 §2.2).
     var asked: OAuthConfiguration
     let loop: EventLoop
     let say: @Sendable (String) -> Void

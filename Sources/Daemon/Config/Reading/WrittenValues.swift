@@ -15,8 +15,8 @@ package struct WrittenValues: Sendable, Hashable {
         self.channelDefaults = channelDefaults
     }
 
-    /// Returns the differences from an earlier configuration, one line for each key: `timeouts.total: off →
-    /// 30s`.
+    /// Returns the differences from an earlier configuration, one line for each key:
+    /// `timeouts.total: off → 30s`.
     ///
     /// - Parameters:
     ///   - earlier: the earlier values.
