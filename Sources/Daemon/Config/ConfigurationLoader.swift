@@ -1,9 +1,9 @@
-/// Turns the text of a configuration file into values, or into a list of all its errors.
+/// Parses the text of a configuration file into values, or into a list of all its errors.
 ///
-/// Of the files that the configuration names, it opens those of `include` only: secrets and the others are
+/// Of the files that the configuration names, it opens only those of `include`. Secrets and other files are
 /// listed in ``ProxyConfiguration/mentions``, for the daemon to check.
 package enum ConfigurationLoader {
-    /// The largest configuration.
+    /// The maximum size of a configuration.
     package static var sizeLimit: ByteCount { YAMLText.sizeLimit }
 
     /// Reads the bytes of a configuration file, which may not be valid UTF-8.
@@ -21,11 +21,11 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// The error of a file that may be only its beginning; `nil` if it is whole.
+    /// Returns the error for a file that may be incomplete, or `nil` if it is complete.
     ///
-    /// A prefix of a YAML file is often valid, without the `access` of its last channel: a file that is
-    /// being written in place, or was cut off by a full disk, must not be put in force. What ends with a
-    /// bracket is whole: JSON, or a map in braces.
+    /// A prefix of a YAML file is often valid, without the `access` of its last channel. A file that another
+    /// process is writing in place, or that a full disk cut off, must not take effect. A file that ends with
+    /// a bracket is complete: JSON, or a map in braces.
     package static func cutOff(_ bytes: [UInt8], file: String) -> ConfigurationErrors? {
         guard let last = bytes.last, last != UInt8(ascii: "\n"), last != UInt8(ascii: "\r"),
             last != UInt8(ascii: "}")
@@ -41,7 +41,7 @@ package enum ConfigurationLoader {
         return ConfigurationErrors([error])
     }
 
-    /// The error of a file that another process was writing while it was read.
+    /// Returns the error for a file that another process changed during the read.
     package static func changing(_ file: String) -> ConfigurationErrors {
         let error = ConfigurationError(
             file: file,
@@ -134,7 +134,7 @@ package enum ConfigurationLoader {
         return written
     }
 
-    /// The errors of `defaults` read without a channel: unused defaults are checked too.
+    /// Returns the errors of `defaults` read without a channel, because unused defaults are checked too.
     private static func errorsOfDefaults(
         in root: Section<RootKeys>,
         _ identities: IdentityDirectory
@@ -183,7 +183,8 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// Commands take the name of a channel or of an identity, and must know which is meant.
+    /// Reports a channel with the name of an unrelated identity: commands accept either name and must resolve
+    /// it.
     private static func checkName(of channel: Channel, against identities: IdentityDirectory) {
         let name = channel.configuration.name
         guard identities[name] != nil,

@@ -2,15 +2,15 @@ import FoundationEssentials
 
 /// Finds the configuration file.
 package enum ConfigurationLocator {
-    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's file, that of a
-    /// running demo, or the system's.
+    /// Returns the file to read: `--config`, `$NETPROXY_CONFIG`, the user's file, that of a running demo, or
+    /// the system's.
     ///
     /// - Parameters:
     ///   - explicit: the value of `--config`.
-    ///   - environment: the variables to look at.
+    ///   - environment: the environment variables.
     ///   - demo: the configuration of a running demo of this user.
     ///   - exists: whether there is a file at a path.
-    /// - Returns: the path; one named explicitly is returned even if no such file exists.
+    /// - Returns: the path; an explicit path is returned even if no such file exists.
     package static func path(
         explicit: String?,
         environment: [String: String],
@@ -26,8 +26,8 @@ package enum ConfigurationLocator {
     /// The path of the system's configuration.
     package static let system = "/etc/netproxy/netproxy.yaml"
 
-    /// The environment of the system's service, for commands that look for that service: with the
-    /// directories that systemd creates for its unit.
+    /// Returns the environment of the system's service, for commands that contact it: with the directories
+    /// that systemd creates for its unit.
     ///
     /// - Parameters:
     ///   - environment: the command's environment; its variables take precedence.
@@ -48,8 +48,7 @@ package enum ConfigurationLocator {
         return environment
     }
 
-    /// Where the system's service has its admin socket and its logs, unless its configuration says
-    /// otherwise.
+    /// The default paths of the admin socket and the logs of the system's service.
     package static let service = (socket: "/run/netproxy/admin.sock", logs: "/var/log/netproxy")
 
     /// The directories in systemd/netproxy.service, by their variables (systemd.exec(5)).

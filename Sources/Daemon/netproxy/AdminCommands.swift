@@ -5,22 +5,23 @@ import NetproxyConfig
 import NetproxyPath
 import NetproxyService
 
-/// A command's requests to the running daemon; the command ends with 69 if none answers.
+/// A command's session with the running daemon; the command ends with 69 if no daemon responds.
 ///
-/// The files that the configuration names are not read: the user may have no permission to read the
-/// daemon's secrets, and some may be in the daemon's environment only.
+/// It does not read the files that the configuration names: the user may have no permission to read the
+/// daemon's secrets, and some may be only in the daemon's environment.
 struct AdminSession {
     private let client: AdminClient
-    /// The exit status if no daemon answers.
+    /// The exit status if no daemon responds.
     private var unreachable = ExitStatus.unavailable
 
     init(_ configuration: ProxyConfiguration) {
         client = AdminClient(configuration.admin)
     }
 
-    /// Prepares to look at a daemon, also with an invalid file: then the exit status is 78 if none answers.
+    /// Prepares to query a daemon, also with an invalid file; then the exit status is 78 if no daemon
+    /// responds.
     ///
-    /// A service can be asked without permission to read its configuration.
+    /// A user can query the service without permission to read its configuration.
     init(asking file: ConfigurationOption) throws {
         if file.isForbidden {
             self = AdminSession.service
@@ -31,7 +32,7 @@ struct AdminSession {
         if !admin.isValid { unreachable = ExitStatus.configuration }
     }
 
-    /// To the system's service, at its default address.
+    /// A session with the system's service, at its default address.
     static var service: AdminSession {
         AdminSession([.unix(ConfigurationLocator.service.socket)])
     }
@@ -40,15 +41,16 @@ struct AdminSession {
         client = AdminClient(addresses)
     }
 
-    /// Sends a request and returns the text of the answer; a refusal is printed on standard error, and
-    /// the command fails.
+    /// Sends a request and returns the text of the response.
+    ///
+    /// Prints an error response on standard error; the command then fails.
     func answer(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws -> String {
         let answer = try await reaching { try await client.send(route, query) }
         try check(answer)
         return answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
     }
 
-    /// Sends a request whose answer has no end, and handles a refusal in the same way.
+    /// Sends a request whose response is endless, and handles an error response in the same way.
     func hold(_ route: AdminRoute, _ query: AdminQuery) async throws -> HeldAnswer {
         let held = try await reaching { try await client.hold(route, query) }
         try check(held.answer)
@@ -67,11 +69,11 @@ struct AdminSession {
         guard !(200..<300).contains(answer.status) else { return }
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
-        // A reload that is refused is a configuration error.
+        // A refused reload is a configuration error.
         throw answer.status == 422 ? ExitStatus.configuration : ExitCode.failure
     }
 
-    /// Unwraps what was decoded from an answer; the command fails if it could not be decoded.
+    /// Unwraps the decoded response; the command fails if decoding failed.
     func understood<Content>(_ content: Content?) throws -> Content {
         if let content { return content }
         try StandardError.fail(
@@ -79,12 +81,12 @@ struct AdminSession {
         )
     }
 
-    /// The daemon's state.
+    /// Returns the daemon's state.
     func status() async throws -> DaemonStatus {
         try understood(DaemonStatus(json: try await answer(.status)))
     }
 
-    /// Sends a request and prints the answer; the command fails if the daemon refuses.
+    /// Sends a request and prints the response; the command fails if the daemon refuses.
     func perform(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws {
         try StandardOutput.write(try await answer(route, query))
     }

@@ -28,7 +28,7 @@ extension CompletionKind {
         let file =
             option.map { words[words.index(after: $0)...].first }
             ?? words.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
-        // The shell passes the words as they were typed.
+        // The shell passes the words as typed.
         guard let file, file.hasPrefix("~/") else { return file }
         return ProcessInfo.processInfo.environment["HOME"].map { $0 + file.dropFirst() }
     }

@@ -6,7 +6,7 @@ import NetproxyConfig
 import NetproxyPath
 import NetproxySystem
 
-/// The option that every command with a configuration has.
+/// The option of every command that reads a configuration.
 struct ConfigurationOption: ParsableArguments {
     @Option(
         name: .long,
@@ -30,7 +30,7 @@ struct ConfigurationOption: ParsableArguments {
     /// Reads the configuration.
     ///
     /// - Parameters:
-    ///   - checks: whether the files and secrets that it names are checked too.
+    ///   - checks: whether to check also the files and secrets that the configuration names.
     ///   - reader: the process that reads it.
     /// - Returns: the configuration.
     /// - Throws: exit status 78, after printing every error on standard error.
@@ -47,10 +47,10 @@ struct ConfigurationOption: ParsableArguments {
         }
     }
 
-    /// Reads the daemon's admin addresses, also from an invalid file: the daemon still runs with the last
-    /// valid one.
+    /// Reads the daemon's admin addresses, also from an invalid file, because the daemon still runs with the
+    /// last valid one.
     ///
-    /// - Returns: the addresses, and whether the file is valid; if not, all errors were printed.
+    /// - Returns: the addresses, and whether the file is valid; if it is not, all errors have been printed.
     /// - Throws: exit status 78 if the addresses cannot be read.
     func admin() throws -> (addresses: [AdminAddress], isValid: Bool) {
         let file = ConfigurationFile(path: config, reader: .command)
@@ -65,10 +65,10 @@ struct ConfigurationOption: ParsableArguments {
 }
 
 extension ConfigurationOption {
-    /// Reads the configuration for a command that only looks; the rest of the file may be invalid.
+    /// Reads the configuration for a read-only command; the rest of the file may be invalid.
     ///
-    /// - Parameter keys: the keys that must be valid, with all below them.
-    /// - Returns: the configuration; if some of it is invalid, all errors were printed.
+    /// - Parameter keys: the keys that must be valid, with all keys below them.
+    /// - Returns: the configuration; if it is partly invalid, all errors have been printed.
     /// - Throws: exit status 78 if one of the keys is invalid.
     func glance(trusting keys: String...) throws -> ProxyConfiguration {
         let file = ConfigurationFile(path: config, reader: .command)
@@ -85,24 +85,24 @@ extension ConfigurationOption {
 }
 
 extension ConfigurationOption {
-    /// Whether the file is that of the system's service, and this user may not read it.
+    /// Whether the file is that of the system's service, and this user has no permission to read it.
     var isForbidden: Bool { ConfigurationFile(path: config, reader: .command).isForbidden }
 
-    /// What `check` remarks on the file, which is valid.
+    /// Returns the remarks of `check` on a valid file.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         ConfigurationFile(path: config, reader: .command).remarks(on: configuration)
     }
 }
 
 extension ConfigurationErrors {
-    /// Prints one error a line.
+    /// Prints one error per line.
     fileprivate func print() {
         for error in errors { StandardError.write("\(error)") }
     }
 }
 
 extension ConfigurationOption {
-    /// The environment in which a command looks up secrets: its own, and the service's directories.
+    /// The environment in which a command looks up secrets: its own variables and the service's directories.
     var environment: [String: String] {
         ConfigurationFile(path: config, reader: .command).environment
     }
@@ -111,21 +111,21 @@ extension ConfigurationOption {
 extension ProxyConfiguration {
     /// Checks that channels named on the command line exist.
     ///
-    /// - Throws: exit status 64, after the missing one and the existing ones were printed.
+    /// - Throws: exit status 64, after printing the missing channel and the existing ones.
     func require(_ names: [String]) throws {
         try UnknownChannel.require(names, channels.map(\.name))
     }
 
-    /// Checks that a name on the command line is that of a channel or of an identity.
+    /// Checks that a name on the command line is that of a channel or an identity.
     ///
-    /// - Throws: exit status 64, as `require`.
+    /// - Throws: exit status 64, like `require`.
     func requireCredential(_ name: String) throws {
         try UnknownChannel.require([name], identities.map(\.name) + channels.map(\.name))
     }
 }
 
 extension UnknownChannel {
-    /// Checks that names are among those that are present, as `ProxyConfiguration.require`.
+    /// Checks that names are among those present, like `ProxyConfiguration.require`.
     static func require(_ names: [String], _ present: [String]) throws {
         for name in names where !present.contains(name) {
             let unknown = UnknownChannel(name: name, present: present)
@@ -141,20 +141,20 @@ struct ConfigurationFile: Sendable {
     private let isNamed: Bool
     private let reader: Reader
 
-    /// How much of a configuration is checked.
+    /// The extent of the check.
     enum Checks {
         case text
-        /// Also the files and secrets of the daemon itself; channels may lack theirs.
+        /// Also the files and secrets of the daemon itself; those of channels may be missing.
         case textAndOwnFiles
-        /// Also all files and secrets that it names.
+        /// Also all files and secrets that the configuration names.
         case textAndFiles
     }
 
     /// The process that reads a configuration.
     enum Reader {
-        /// The service, which systemd tells its directories.
+        /// The service, which receives its directories from systemd.
         case service
-        /// Any other command; it looks for the directories where the unit file puts them.
+        /// Any other command, which uses the directories of the unit file.
         case command
     }
 
@@ -163,7 +163,7 @@ struct ConfigurationFile: Sendable {
         self.reader = reader
         isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
         let path = ConfigurationLocator.path(explicit: path, environment: environment) {
-            // The service is not a second demo.
+            // The service must not become a second demo.
             reader == .command ? DemoDirectory.running(environment) : nil
         }
         self.environment =
@@ -173,7 +173,7 @@ struct ConfigurationFile: Sendable {
         self.path = path
     }
 
-    /// Reads and checks the configuration, and the files that it names.
+    /// Reads and checks the configuration and the files that it names.
     func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
         let bytes: [UInt8]
         do throws(ConfigurationErrors) {
@@ -199,7 +199,7 @@ struct ConfigurationFile: Sendable {
         case .text: return loaded
         case .textAndOwnFiles, .textAndFiles:
             let resolver = SecretResolver(environment: environment)
-            // Outside of systemd, a service's credentials cannot be looked at.
+            // Outside of systemd, the credentials of a service cannot be read.
             let isOutside = reader == .command && !resolver.hasCredentials
             return ConfigurationChecker(
                 resolver: resolver,
@@ -209,14 +209,14 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// The bytes of a file, all of them.
+    /// Returns all bytes of a file.
     private func whole(
         _ path: String,
         orElse unreadable: () -> ConfigurationErrors
     ) throws(ConfigurationErrors) -> [UInt8] {
         switch Self.contents(path) {
         case .whole(let bytes):
-            // Others only look; `check` warns.
+            // Other commands only read; `check` warns.
             if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
                 throw error
             }
@@ -226,7 +226,7 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// Whether the file is that of the system's service, and this user may not read it.
+    /// Whether the file is that of the system's service, and this user has no permission to read it.
     var isForbidden: Bool {
         guard path == ConfigurationLocator.system else { return false }
         do throws(FileError) {
@@ -237,7 +237,7 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// What `check` remarks on a file that is valid.
+    /// Returns the remarks of `check` on a valid file.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
         if let warning = OpenChannels.warning(in: configuration) {
@@ -262,13 +262,14 @@ struct ConfigurationFile: Sendable {
 
     private enum Contents {
         case whole([UInt8])
-        /// Another process wrote to the file while it was read.
+        /// Another process wrote to the file during the read.
         case changing
         case unreadable
     }
 
-    /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
-    /// size limit, so that an endless one is refused for its size.
+    /// Reads the file, which may be a pipe (`--config <(…)`, `/dev/stdin`).
+    ///
+    /// Stops slightly above the size limit, so that an endless file is refused for its size.
     private static func contents(_ path: String) -> Contents {
         let before: FileStatus?
         let bytes: [UInt8]
@@ -283,7 +284,7 @@ struct ConfigurationFile: Sendable {
         else {
             return .whole(bytes)
         }
-        // A file that was replaced in one step was whole.
+        // A file replaced in one step was complete.
         guard let after = status(path), after.isSameFile(as: before) else { return .whole(bytes) }
         let isSame = after.isUnchanged(since: before) && after.size == bytes.count
         return isSame ? .whole(bytes) : .changing

@@ -10,7 +10,7 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Try it: an API, an authorization server and the proxy, in one process."
     )
 
-    /// Where the admin page is, unless another program is there.
+    /// The default port of the admin page, unless another program uses it.
     private static let page: UInt16 = 8081
 
     @Option(

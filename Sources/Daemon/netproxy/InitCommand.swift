@@ -17,7 +17,7 @@ struct InitCommand: ParsableCommand {
 
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
-        // No file exists yet, and none of a demo is meant.
+        // The file does not exist yet, and a demo's file is not a candidate.
         let path =
             file.config ?? environment["NETPROXY_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
             ?? ConfigurationLocator.personal(environment) ?? ConfigurationLocator.system
@@ -38,7 +38,7 @@ struct InitCommand: ParsableCommand {
         )
     }
 
-    /// Valid as it is, and with any of its examples put in force.
+    /// The text of a new configuration, valid as it is and with any of its examples uncommented.
     static let text = """
         # netproxy. After a change: netproxy check, then netproxy reload.
         listen: [127.0.0.1:8080]

@@ -3,14 +3,14 @@ import Glibc
 import NetproxyPath
 import NetproxySystem
 
-/// The process: its main thread starts the command, and sleeps.
+/// The process, whose main thread starts the command and sleeps.
 ///
-/// Not an asynchronous `main`: that would need a thread of the executor before its first line, and wait
-/// for it without a word if the system starts none.
+/// `main` is not asynchronous: that would require a thread of the executor before its first line, and wait
+/// silently if the system starts none.
 @main
 enum Program {
     static func main() {
-        // Every command may hold a token or a key for a while.
+        // Every command may hold a token or a key in memory.
         MemoryPrivacy.forbidDumps()
         StandardStream.openMissing()
         ThreadCheck.begin()

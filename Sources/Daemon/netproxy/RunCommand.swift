@@ -16,7 +16,7 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
-        // Reading secrets may take a while; a start reads everything anyway.
+        // Reading secrets may take a while; the start reads everything anyway.
         Daemon.ignoreNotices()
         let configuration = try file.load(.textAndOwnFiles, by: .service)
         let (path, environment) = (file.config, ProcessInfo.processInfo.environment)
@@ -33,7 +33,8 @@ struct RunCommand: AsyncParsableCommand {
         do {
             try await daemon.start(handlesSignals: true)
         } catch let errors as ConfigurationErrors {
-            // A secret's program may succeed the next time: systemd restarts the service after 1, not after 78.
+            // The secret's helper program may succeed the next time: systemd restarts the service after 1,
+            // not after 78.
             for error in errors.errors { StandardError.report("\(error)") }
             throw ExitCode.failure
         } catch {
@@ -117,7 +118,7 @@ struct CheckCommand: AsyncParsableCommand {
         if !failures.isEmpty { throw ExitCode.failure }
     }
 
-    /// Takes on a user's permissions, for the rest of the process.
+    /// Assumes a user's permissions for the rest of the process.
     private func assume(_ name: String) throws {
         guard let account = UserAccount.named(name) else {
             try StandardError.fail("there is no user '\(name)'", .validationFailure)

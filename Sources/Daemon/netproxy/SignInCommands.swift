@@ -69,8 +69,9 @@ struct LoginCommand: AsyncParsableCommand {
         }
     }
 
-    /// Signs in to the server that the upstream names, and once more with another client if that server
-    /// does not know the one it has registered.
+    /// Signs in to the server that the upstream names.
+    ///
+    /// Signs in once more with a new client if the server does not know the registered one.
     private func findAndSignIn(
         _ session: SignIn,
         _ configuration: ProxyConfiguration
@@ -111,7 +112,7 @@ struct LogoutCommand: AsyncParsableCommand {
             }
             for line in outcome.lines { StandardOutput.tell(line) }
             for line in outcome.failures { StandardError.write("netproxy: \(line)") }
-            // The daemon first: it might store the tokens in its memory again.
+            // Notify the daemon first; otherwise it might store the tokens in its memory again.
             let answer = await SignInSession.notify(
                 configuration,
                 .tokens(channel: channel),
@@ -133,16 +134,16 @@ struct LogoutCommand: AsyncParsableCommand {
     }
 }
 
-/// The parts that the sign-in commands share.
+/// The shared parts of the sign-in commands.
 enum SignInSession {
-    /// The answer of a running daemon.
+    /// The response of a running daemon.
     enum Answer {
         case done
         case noDaemon
         case refused(String)
     }
 
-    /// Runs a command's work, and ends with 1 and one line if it fails.
+    /// Runs a command's work; on failure, prints one line and exits with 1.
     static func run(
         _ channel: String,
         _ configuration: ProxyConfiguration,
@@ -165,7 +166,7 @@ enum SignInSession {
         }
     }
 
-    /// The scopes that the API has missed in a running daemon's tokens.
+    /// Returns the scopes that the API found missing in a running daemon's tokens.
     static func wantedScopes(
         _ configuration: ProxyConfiguration,
         _ channel: String
@@ -182,7 +183,7 @@ enum SignInSession {
         await tokens(configuration, channel).contains { $0.isUnsaved == true }
     }
 
-    /// The states of the tokens of a channel or identity in a running daemon.
+    /// Returns the states of a running daemon's tokens for a channel or identity.
     private static func tokens(
         _ configuration: ProxyConfiguration,
         _ channel: String
@@ -196,8 +197,9 @@ enum SignInSession {
         }
     }
 
-    /// Sends a request to the running daemon, if there is one; who did what is recorded by the daemon or,
-    /// if it has not done it, here.
+    /// Sends a request to the running daemon, if there is one, and ensures that the action is audited.
+    ///
+    /// The daemon records the action; if it has not performed it, this process does.
     static func notify(
         _ configuration: ProxyConfiguration,
         _ route: AdminRoute,

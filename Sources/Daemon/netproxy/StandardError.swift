@@ -1,32 +1,32 @@
 import ArgumentParser
 import NetproxySystem
 
-/// Messages for the user, beside the output of a command.
+/// Messages for the user, separate from the output of a command.
 ///
-/// A reader that is gone ends nothing, least of all the daemon.
+/// A closed pipe does not end the process, in particular the daemon.
 enum StandardError {
     private static let reports = LossyLines(.error) { "netproxy: \($0) messages were lost here" }
 
-    /// Writes a line of the daemon, without waiting for a slow reader.
+    /// Writes a line of the daemon without waiting for a slow reader.
     static func report(_ line: String) { reports.write(line) }
 
     static func write(_ line: String) {
         do { try StandardStream.error.write(line + "\n") } catch {}
     }
 
-    /// Ends a command with an exit status, after a line that says why.
+    /// Prints a reason and ends the command with an exit status.
     static func fail(_ reason: String, _ status: ExitCode = .failure) throws -> Never {
         write("netproxy: \(reason)")
         throw status
     }
 }
 
-/// The output of a command; each line is out at once, also into a pipe.
+/// The output of a command; each line is written immediately, also to a pipe.
 enum StandardOutput {
     /// Writes lines.
     ///
-    /// - Throws: exit status 1, after the reason was printed on standard error: a script must not
-    ///   take half an answer for a whole one.
+    /// - Throws: exit status 1, after printing the reason on standard error, so that a script does not
+    ///   mistake partial output for complete output.
     static func write(_ lines: String) throws {
         try write(bytes: Array((lines + "\n").utf8))
     }
@@ -35,13 +35,13 @@ enum StandardOutput {
         do {
             try StandardStream.output.write(bytes)
         } catch {
-            // A reader that has seen enough (`| head`) is not an error to report.
+            // A reader that closed the pipe early (`| head`) is not an error to report.
             if !error.isReaderGone { StandardError.write("netproxy: standard output: \(error)") }
             throw ExitCode.failure
         }
     }
 
-    /// Writes a line about progress; the work continues also if no one reads it.
+    /// Writes a line about progress; the work continues even if nobody reads the line.
     static func tell(_ line: String) {
         do { try StandardStream.output.write(line + "\n") } catch {}
     }
@@ -49,8 +49,8 @@ enum StandardOutput {
 
 /// The exit codes of contract section 1.
 enum ExitStatus {
-    /// No daemon answers.
+    /// No daemon responds.
     static let unavailable = ExitCode(69)
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     static let configuration = ExitCode(78)
 }

@@ -65,7 +65,7 @@ struct ImportCommand: AsyncParsableCommand {
 }
 
 extension StateTransfer {
-    /// Does the work of a command, and ends with 1 and one line if it fails.
+    /// Runs a command's work; on failure, prints one line and exits with 1.
     fileprivate static func run(
         _ file: ConfigurationOption,
         _ work: (StateTransfer) async throws -> Void

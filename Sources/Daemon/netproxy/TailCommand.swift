@@ -83,7 +83,7 @@ struct TailCommand: AsyncParsableCommand {
             guard let since else { return [] }
             do {
                 if let age = TailCommand.age(since) { return [try .youngerThan(age)] }
-                // A year alone is rather a number without its unit.
+                // A year alone is more likely a number without its unit.
                 if since.count >= "2026-11-23".count { return [try .since(since)] }
             } catch {}
             throw ValidationError(
@@ -92,7 +92,7 @@ struct TailCommand: AsyncParsableCommand {
         }
     }
 
-    /// A duration, also in days.
+    /// Parses a duration, also in days.
     private static func age(_ text: String) -> Duration? {
         guard text.hasSuffix("d"), let hours = DurationText.parse(text.dropLast() + "h") else {
             return DurationText.parse(text)
@@ -130,7 +130,7 @@ struct TailCommand: AsyncParsableCommand {
             let words = TailCommand.words(error, source.directory)
             try StandardError.fail("the logs in \(source.directory) cannot be read: \(words)")
         }
-        // The log of a removed channel may still be there. Without the daemon, no channel is known.
+        // The log of a removed channel may still exist. Without the daemon, no channel is known.
         if !source.channels.isEmpty {
             let unknown = missing.filter { $0 != LogLabels.ownLog }
             try UnknownChannel.require(unknown, source.channels)
@@ -156,7 +156,8 @@ struct TailCommand: AsyncParsableCommand {
         try StandardOutput.write(bytes: printer.end())
     }
 
-    /// Where the log is: from the configuration or, if this user may not read it, from the daemon.
+    /// Returns the location of the log, from the configuration or, if this user cannot read it, from the
+    /// daemon.
     private func source() async throws -> LogSource {
         guard file.isForbidden else {
             return LogSource(try file.glance(trusting: "log", "state"))
@@ -165,7 +166,7 @@ struct TailCommand: AsyncParsableCommand {
             let client = AdminClient([.unix(ConfigurationLocator.service.socket)])
             if let source = LogSource(json: try await client.send(.log).text) { return source }
         } catch is AdminClient.Unreachable {
-            // The log can be read without a daemon.
+            // The log is readable without a daemon.
         }
         return LogSource(ofServiceIn: ConfigurationLocator.service.logs)
     }

@@ -3,7 +3,7 @@ import Glibc
 import NetproxyPath
 import NetproxyRequestLog
 
-/// Whether standard output is a terminal, and how lines are written to it.
+/// Standard output as a terminal.
 enum Terminal {
     /// Whether standard output is a terminal.
     static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
@@ -13,7 +13,7 @@ enum Terminal {
         isStandardOutput ? .onTerminal(ProcessInfo.processInfo.environment) : .plain
     }
 
-    /// The same for the lines of the daemon.
+    /// The style of the daemon's lines.
     static var console: ConsoleStyle {
         switch style {
         case .plain: .plain

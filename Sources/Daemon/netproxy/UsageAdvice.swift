@@ -1,11 +1,11 @@
 import ArgumentParser
 import NetproxyBytes
 
-/// What a command line probably means that the argument parser would only refuse.
+/// Advice for command lines that the argument parser would only reject.
 enum UsageAdvice {
-    /// The reason to refuse it, with what to write instead; `nil` for all others.
+    /// Returns the reason to reject a command line, with a correction, or `nil` to accept it.
     static func refusal(of words: [String]) -> String? {
-        // Options of the program itself, and the requests of completion scripts.
+        // Options of the program itself, and requests of completion scripts.
         guard let first = words.first, !first.hasPrefix("-") else { return nil }
         let names = Netproxy.configuration.subcommands.compactMap {
             $0.configuration.commandName
@@ -17,7 +17,7 @@ enum UsageAdvice {
         return first == "exec" ? missingTerminator(in: words) : nil
     }
 
-    /// A program after `exec` that no `--` precedes.
+    /// Returns the correction for a program after `exec` without a preceding `--`.
     private static func missingTerminator(in words: [String]) -> String? {
         var index = 1
         while index < words.count, words[index].hasPrefix("-") {
@@ -32,7 +32,7 @@ enum UsageAdvice {
             + (options + ["--"] + program).joined(separator: " ")
     }
 
-    /// The command line as the parser takes it: `-v` is what many programs print their version for.
+    /// Returns the command line for the parser: many programs print their version for `-v`.
     static func arguments(_ words: [String]) -> [String] {
         words == ["-v"] ? ["--version"] : words
     }

@@ -12,19 +12,20 @@ package struct ConfigurationChecker: Sendable {
     private let credentials: Credentials
     private let scope: Scope
 
-    /// The files and secrets that are checked.
+    /// The scope of the check.
     package enum Scope: Sendable {
         case everything
-        /// The daemon's own, such as `state_key`. If a channel's own cannot be read, the daemon reports that
-        /// and serves the other channels.
+        /// Only those of the daemon itself, such as `state_key`.
+        ///
+        /// If a channel's own cannot be read, the daemon reports that and serves the other channels.
         case daemon
     }
 
-    /// What to do with the secrets of `cred:`.
+    /// The treatment of `cred:` secrets.
     package enum Credentials: Sendable {
-        /// They are read like all others.
+        /// They are read like all other secrets.
         case checked
-        /// They are left out: only the service has them.
+        /// They are skipped, because only the service can read them.
         case unchecked
     }
 
@@ -32,8 +33,8 @@ package struct ConfigurationChecker: Sendable {
     ///
     /// - Parameters:
     ///   - resolver: reads the secrets; the checker does not keep them.
-    ///   - credentials: whether those of systemd are read.
-    ///   - scope: the files and secrets that are checked.
+    ///   - credentials: whether systemd credentials are read.
+    ///   - scope: the files and secrets to check.
     package init(
         resolver: SecretResolver,
         credentials: Credentials = .checked,
@@ -44,10 +45,10 @@ package struct ConfigurationChecker: Sendable {
         self.scope = scope
     }
 
-    /// Adds the problems of its files and secrets to a configuration that was read.
+    /// Checks the files and secrets of a loaded configuration and adds the problems to its errors.
     ///
-    /// - Parameter loaded: what ``ConfigurationLoader`` returned.
-    /// - Returns: the configuration, or all errors of the text, the files and the secrets.
+    /// - Parameter loaded: the result of ``ConfigurationLoader``.
+    /// - Returns: the configuration, or all errors in the text, the files and the secrets.
     package func check(
         _ loaded: Result<ProxyConfiguration, ConfigurationErrors>
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
@@ -65,7 +66,7 @@ package struct ConfigurationChecker: Sendable {
         return errors.isEmpty ? loaded : .failure(ConfigurationErrors(errors, draft: draft))
     }
 
-    /// The problems of the files and secrets, in the order of the file.
+    /// Returns the problems of the files and secrets, in the order of the file.
     package func problems(of configuration: ProxyConfiguration) -> [ConfigurationError] {
         // A file named in the defaults is mentioned once per channel.
         let mentions = Set(configuration.mentions).filter { scope == .everything || $0.isOfDaemon }
@@ -110,7 +111,7 @@ package struct ConfigurationChecker: Sendable {
             FileProblem.notPEM(path) ?? unusable { $0.authorities = path }
         case .certificates(let path): FileProblem.notPEM(path)
         case .clientCertificate(let files):
-            // Files that cannot be read are reported at their own keys.
+            // Unreadable files are reported at their own keys.
             FileProblem.notPEM(files.certificate) != nil || FileProblem.notPEM(files.key) != nil
                 ? nil
                 : unusable { ($0.certificate, $0.key) = (files.certificate, files.key) }
@@ -121,12 +122,12 @@ package struct ConfigurationChecker: Sendable {
                 : "nothing is listening at \(path): is systemd-journald running? "
                     + "Otherwise use file or stdout"
         case .directory(let path): FileProblem.notDirectory(path)
-        // The daemon may have another environment: a note, not an error.
+        // The daemon may have another environment, so this is a note, not an error.
         case .containerAgent: nil
         }
     }
 
-    /// Reads a secret and has its content checked; of a helper program, only that it can be run.
+    /// Reads a secret and checks its content, or checks only that a helper program is executable.
     private func problem(
         with reference: SecretReference,
         _ kind: SecretResolver.Kind,
@@ -148,7 +149,7 @@ package struct ConfigurationChecker: Sendable {
         }
     }
 
-    /// The error of the TLS library, the same as at a start.
+    /// Returns the TLS library's error, the same as at startup.
     private func unusable(_ demand: (inout TLSContext.Options) -> Void) -> String? {
         var options = TLSContext.Options()
         demand(&options)
@@ -162,7 +163,7 @@ package struct ConfigurationChecker: Sendable {
 }
 
 extension Mention {
-    /// Whether the daemon itself uses it, and not only some of its channels.
+    /// Whether the daemon itself uses the file or secret, rather than some of its channels.
     fileprivate var isOfDaemon: Bool {
         !["channels.", "identities.", "defaults."].contains(where: key.hasPrefix)
     }

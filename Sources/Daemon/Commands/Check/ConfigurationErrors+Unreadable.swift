@@ -3,7 +3,7 @@ import NetproxyChannels
 package import NetproxyConfig
 
 extension ConfigurationErrors {
-    /// The error of an included file that cannot be read.
+    /// Returns the error for an included file that cannot be read.
     package static func unreadable(included file: String) -> ConfigurationErrors {
         let error = ConfigurationError(
             file: file,
@@ -14,17 +14,18 @@ extension ConfigurationErrors {
         return ConfigurationErrors([error])
     }
 
-    /// The error of a configuration file that cannot be read.
+    /// Returns the error for a configuration file that cannot be read.
     ///
     /// - Parameters:
-    ///   - file: its path.
-    ///   - personal: the user's own configuration file, if it was looked for first and is missing.
-    /// - Returns: one error, which says what to do.
+    ///   - file: the path of the file.
+    ///   - personal: the user's own configuration file, if it was tried first and does not exist.
+    /// - Returns: one error, with advice.
     package static func unreadable(
         _ file: String,
         missing personal: String? = nil
     ) -> ConfigurationErrors {
-        // A user who may not read the service's file means the service, not a file of their own.
+        // A user who cannot read the service's file wants the service's configuration, not a file of their
+        // own.
         let advice =
             switch personal {
             case .some where FileProblem.isDenied(file):

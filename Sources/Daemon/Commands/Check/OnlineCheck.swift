@@ -9,26 +9,25 @@ import NetworkCore
 import OAuth
 import OriginTransport
 
-/// Tries once where the channels lead, for `netproxy check --online`: each upstream and each authorization
-/// server.
+/// Connects once to each upstream and each authorization server, for `netproxy check --online`.
 ///
-/// No credential goes to an upstream, and nothing is stored. A refresh token is not presented, because a
-/// server that rotates it would take it away from the daemon: there the endpoint is only asked whether it
-/// answers.
+/// Sends no credential to an upstream and stores nothing. Never presents a refresh token, because a server
+/// that rotates it would invalidate the daemon's copy. In that case it only checks that the endpoint
+/// responds.
 package struct OnlineCheck: Sendable {
-    /// What became of one attempt.
+    /// The outcome of one attempt.
     package struct Outcome: Sendable, CustomStringConvertible {
-        /// What was tried: the channel, and the server.
+        /// The channel and the server.
         package let subject: String
-        /// What happened, in words.
+        /// A description of the outcome.
         package let words: String
-        /// Whether it failed.
+        /// Whether the attempt failed.
         package let isFailure: Bool
 
         package var description: String { "\(subject): \(words)" }
     }
 
-    /// How long an attempt may take: connecting has the channel's own limit besides.
+    /// The maximum duration of one attempt; connecting also has the channel's own timeout.
     private static let limit = Duration.seconds(20)
 
     private let configuration: ProxyConfiguration
@@ -40,9 +39,9 @@ package struct OnlineCheck: Sendable {
     /// Prepares the attempts.
     ///
     /// - Parameters:
-    ///   - configuration: a valid one.
-    ///   - environment: the variables that secrets are looked up in.
-    /// - Throws: an error of the system, if no event loop can be started.
+    ///   - configuration: a valid configuration.
+    ///   - environment: the variables that contain secrets.
+    /// - Throws: a system error, if no event loop can be started.
     package init(_ configuration: ProxyConfiguration, environment: [String: String]) throws {
         self.configuration = configuration
         self.environment = environment
@@ -53,10 +52,10 @@ package struct OnlineCheck: Sendable {
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
     }
 
-    /// Ends the background work; call nothing else after it.
+    /// Stops the background work; call no other method afterward.
     package func close() { loop.stop() }
 
-    /// Tries everything at the same time.
+    /// Runs all attempts concurrently.
     ///
     /// - Returns: the outcomes, in the order of the configuration.
     package func run() async -> [Outcome] {
@@ -90,14 +89,14 @@ package struct OnlineCheck: Sendable {
         switch credential.authentication {
         case .oauth(let settings): return [{ await asking(settings, for: credential) }]
         case .aws(let settings):
-            // Keys alone are asked of no one.
+            // Static keys without a role need no request.
             if settings.role == nil, case .keys = settings.source { return [] }
             return [{ await obtaining(settings, for: credential) }]
         case .none, .bearer, .basic, .header, .exec, .jwt, .hmac: return []
         }
     }
 
-    /// Runs an attempt, and puts its failure into words.
+    /// Runs an attempt and describes its failure.
     private func outcome(
         _ subject: String,
         _ attempt: () async throws -> String
@@ -126,7 +125,7 @@ package struct OnlineCheck: Sendable {
             let loop = loop
             let (milliseconds, isUnpinned) = try await Self.connect(origin, options, tls, on: loop)
             let way = proxy.map { " through \($0.host):\($0.port)" } ?? ""
-            // With `pin_mode: report` a missing pin ends nothing.
+            // With `pin_mode: report`, a missing pin does not fail the connection.
             let pins = isUnpinned ? ", but no certificate of its chain has a pinned key" : ""
             return "connected\(way) in \(milliseconds) ms\(pins)"
         }
@@ -209,10 +208,10 @@ package struct OnlineCheck: Sendable {
         }
     }
 
-    /// Whether the endpoint answers, whatever it answers.
+    /// Sends a request to the endpoint and accepts any response.
     private func reaching(_ client: OAuthClient) async throws -> String {
         var endpoint = client.settings.tokenURL.map(ServerEndpoint.init)
-        // Renewals need no metadata where the endpoint is configured.
+        // Renewals need no metadata if the endpoint is configured.
         if endpoint == nil {
             endpoint = try await client.server(needing: \.tokenEndpoint).tokenEndpoint
         }
@@ -230,7 +229,7 @@ package struct OnlineCheck: Sendable {
 }
 
 extension OAuthClient {
-    /// A grant that spends nothing; `nil` if there is only a refresh token, which may be rotated.
+    /// Returns a grant that uses up nothing, or `nil` if there is only a refresh token, which may be rotated.
     fileprivate func harmlessGrant() async throws -> TokenGrant? {
         switch configuration.grant {
         case .clientCredentials: .clientCredentials(scopes: configuration.scopes)

@@ -3,12 +3,12 @@ import NetproxyPath
 
 /// Warns of channels whose credential every user of the machine can use.
 ///
-/// A TCP port has no owner: whoever can connect to it can have requests sent with the credential. On a
-/// machine with one user that is what is wanted, so it is no error.
+/// A TCP port has no owner: anyone who can connect to it can send requests with the credential. On a
+/// single-user machine this is intended, so it is not an error.
 package enum OpenChannels {
-    /// Looks at the listeners and at `access`.
+    /// Checks the listeners and `access`.
     ///
-    /// - Parameter configuration: the configuration; its file is taken from it.
+    /// - Parameter configuration: the configuration, with its file.
     /// - Returns: a sentence, or `nil` if there is no such channel.
     package static func warning(in configuration: ProxyConfiguration) -> String? {
         let shared = configuration.listen.first(where: isOpen)
@@ -25,7 +25,7 @@ package enum OpenChannels {
             + "others out, set access.key, or listen on a unix socket and set access.users"
     }
 
-    /// Whether every user can connect to an address; a socket of systemd's may be of any kind.
+    /// Whether every user can connect to an address; a socket passed by systemd can be of any kind.
     private static func isOpen(_ address: ListenAddress) -> Bool {
         if case .tcp = address { return true }
         return false

@@ -4,13 +4,13 @@ import NetproxyChannels
 package import NetproxyConfig
 import NetproxySystem
 
-/// Warns of secrets that every user of the machine can read or replace, and of tokens that others can
+/// Warns of secrets that every user of the machine can read or replace, and of tokens that other users can
 /// replace.
 package enum PublicSecrets {
-    /// Looks at the files of secrets, at the configuration file where a secret is in it, and at the
-    /// directory of tokens.
+    /// Checks the files with secrets, the configuration file if it contains a secret, and the token
+    /// directory.
     ///
-    /// - Parameter configuration: the configuration; its file is taken from it.
+    /// - Parameter configuration: the configuration, with its file.
     /// - Returns: the warnings, in the order of the file.
     package static func warnings(in configuration: ProxyConfiguration) -> [ConfigurationError] {
         var known: [String: Danger] = [:]
@@ -60,7 +60,7 @@ package enum PublicSecrets {
         return warnings.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
-    /// What users other than the owner and the group can do with a file.
+    /// The access that users other than the owner and the group have to a file.
     private enum Danger {
         case none, reading, writing, both
     }
@@ -76,7 +76,7 @@ package enum PublicSecrets {
         return mode & 0o6 == 0o6 ? .both : mode & 0o2 != 0 ? .writing : .reading
     }
 
-    /// Zero for a file without a status, which the checker reports.
+    /// Returns the permissions of a file, or zero if its status cannot be read, which the checker reports.
     private static func permissions(_ path: String) -> UInt32 {
         do throws(FileError) {
             return try FileStatus.of(path: path).permissions
@@ -87,8 +87,9 @@ package enum PublicSecrets {
 }
 
 extension ProxyConfiguration {
-    /// The notes on secrets of systemd's, in the order of the file: a check outside of the service cannot
-    /// read them.
+    /// The notes on systemd credentials, in the order of the file.
+    ///
+    /// A check outside of the service cannot read them.
     package var credentialNotes: [ConfigurationError] {
         let notes = Set(mentions).compactMap { mention -> ConfigurationError? in
             guard case .credential? = mention.resource.secret, let secret = mention.resource.secret
@@ -104,8 +105,10 @@ extension ProxyConfiguration {
         return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
-    /// The notes on `source: container`, in the order of the file, where an environment names no agent that
-    /// may be asked; that of the service may be another.
+    /// Returns the notes on `source: container`, in the order of the file, if the environment names no
+    /// permitted agent.
+    ///
+    /// The service may have another environment.
     package func containerNotes(in environment: [String: String]) -> [ConfigurationError] {
         let problem: ContainerCredentials.Unusable
         do throws(ContainerCredentials.Unusable) {

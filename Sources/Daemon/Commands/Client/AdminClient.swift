@@ -9,38 +9,41 @@ import NetworkCore
 
 /// Sends requests to a running daemon over its admin socket.
 package struct AdminClient: Sendable {
-    /// The daemon's answer.
+    /// The daemon's response.
     package struct Answer: Sendable {
         /// The status code.
         package let status: Int
         /// The body.
         package let text: String
 
-        /// The detail of a refusal, if the answer is one.
+        /// The detail of an error response, or `nil` for other responses.
         package var problem: String? {
             struct Problem: Decodable { var detail: String }
             return (try? JSONDecoder().decode(Problem.self, from: Data(text.utf8)))?.detail
         }
     }
 
-    /// No daemon answers there.
+    /// The error if no daemon responds.
     package struct Unreachable: Error, CustomStringConvertible {
-        /// Where, and why.
+        /// The address and the reason.
         package let description: String
     }
 
     private let addresses: [AdminAddress]
 
-    /// Asks at the addresses that the configuration names: at a unix socket first, over which a daemon
-    /// does more.
+    /// Creates a client for the configured addresses.
+    ///
+    /// Tries Unix sockets first, because the daemon permits more over them.
     package init(_ addresses: [AdminAddress]) {
         self.addresses =
             addresses.filter { $0.listenAddress.isUnix }
             + addresses.filter { !$0.listenAddress.isUnix }
     }
 
-    /// Sends one request; gives up when nothing arrives for two minutes, or when the answer to a GET
-    /// does not begin within ten seconds.
+    /// Sends one request and reads the response.
+    ///
+    /// Gives up if nothing arrives for two minutes, or if the response to a GET does not begin within ten
+    /// seconds.
     ///
     /// - Throws: `Unreachable`.
     package func send(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws
@@ -51,8 +54,7 @@ package struct AdminClient: Sendable {
         return held.answer
     }
 
-    /// Sends a request whose answer may go on as long as the connection, and returns with the first
-    /// line of it.
+    /// Sends a request whose response may last until the connection closes, and returns after its first line.
     ///
     /// - Throws: `Unreachable`.
     package func hold(
@@ -65,7 +67,7 @@ package struct AdminClient: Sendable {
         do {
             return try await hold(route, query, at: first)
         } catch let error as Unreachable {
-            // The socket may be another user's, or removed.
+            // The socket may belong to another user, or may have been removed.
             for address in addresses.dropFirst() {
                 do {
                     return try await hold(route, query, at: address)
@@ -91,7 +93,7 @@ package struct AdminClient: Sendable {
             throw Unreachable(description: "the daemon cannot be asked: \(error)")
         }
         do {
-            // A task on the loop, for the life of one question.
+            // The task runs on the loop until the response has arrived.
             return try await Task(executorPreference: loop) {
                 let connection = try await AdminConnection.open(
                     route.method,
@@ -120,16 +122,16 @@ package struct AdminClient: Sendable {
     }
 }
 
-/// An answer of the daemon whose connection stays open until it is closed.
+/// A response of the daemon whose connection stays open until `close()`.
 package final class HeldAnswer: Sendable {
-    /// The whole answer, or the first line of one that has no end.
+    /// The whole response, or the first line of an endless one.
     package let answer: AdminClient.Answer
     private let connection: LoopBound<AdminConnection>
 
     init(_ connection: AdminConnection, on loop: EventLoop) async throws {
         var bytes: [UInt8] = []
         do {
-            // Of an endless answer, the first line; other answers are read to their end.
+            // Read the first line of an endless response, and other responses to their end.
             while let piece = try await connection.next() {
                 bytes += piece
                 if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }
@@ -145,7 +147,7 @@ package final class HeldAnswer: Sendable {
         self.connection = LoopBound(connection, on: loop)
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     package func close() {
         let connection = connection
         connection.loop.submit { connection.value.close() }

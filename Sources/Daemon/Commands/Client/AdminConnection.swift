@@ -4,17 +4,17 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import OriginTransport
 
-/// One request on a connection to the admin socket, and its answer as it arrives.
+/// One request on a connection to the admin socket, and its response.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class AdminConnection {
-    /// How long the daemon may be silent before an answer, or within one that has an end.
+    /// The maximum silence of the daemon before a response, or within a response that has an end.
     private static let patience = Duration.seconds(120)
-    /// How long the answer to a request that changes nothing may take.
+    /// The maximum time until the response to a request that changes nothing.
     private static let shortPatience = Duration.seconds(10)
 
     let status: Int
-    /// Whether the answer lasts as long as the connection.
+    /// Whether the response lasts until the connection closes.
     let isEndless: Bool
     private let loop: EventLoop
     private let socket: StreamSocket
@@ -35,12 +35,12 @@ final class AdminConnection {
         self.loop = loop
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     func close() {
         socket.close()
     }
 
-    /// Connects, sends the request and returns when the head of the answer has arrived.
+    /// Connects, sends the request and returns after the response head has arrived.
     static func open(
         _ method: HTTPMethod,
         _ target: String,
@@ -86,7 +86,7 @@ final class AdminConnection {
         return AdminConnection(head, buffer, socket, loop)
     }
 
-    /// Returns the next bytes of the answer; `nil` at its end.
+    /// Returns the next bytes of the response, or `nil` at its end.
     func next() async throws -> [UInt8]? {
         while true {
             switch try body.next(from: buffer) {

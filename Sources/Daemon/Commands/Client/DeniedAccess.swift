@@ -1,8 +1,8 @@
 import NetproxySystem
 
-/// Who may use a file that this user may not.
+/// An explanation of a denied file access.
 package enum DeniedAccess {
-    /// One sentence, with the group whose members may and how to become one, if there is one.
+    /// Returns one sentence, with the group that has access and the way to join it, if there is such a group.
     package static func sentence(about path: String) -> String {
         let denied = "permission denied for user \(UserAccount.current.name)"
         guard let status = refuser(of: path) else { return denied }
@@ -18,7 +18,7 @@ package enum DeniedAccess {
             """
     }
 
-    /// The file itself, or the directory that keeps this user away from it.
+    /// Returns the status of the file, or of the directory that denies access to it.
     private static func refuser(of path: String) -> FileStatus? {
         do throws(FileError) {
             return try FileStatus.ofEntry(at: path)

@@ -7,8 +7,8 @@ import NetproxyService
 import NetworkCore
 import OriginTransport
 
-/// netproxy with everything around it, in one process: an API that wants tokens, an authorization
-/// server that issues them, and the proxy.
+/// A demonstration in one process: an API that requires tokens, an authorization server that issues them, and
+/// the proxy.
 package actor Demo {
     private let loop: EventLoop
     private let authorizationServer: DemoAuthorizationServer
@@ -18,25 +18,25 @@ package actor Demo {
     private let daemon: Daemon
     private let draft: DemoConfiguration
 
-    /// Where a demo is reached.
+    /// The addresses of a running demo.
     package struct Address: Sendable {
         /// The proxy.
         package let proxy: SocketAddress
         /// The admin page, on a TCP port.
         package let page: SocketAddress
-        /// The configuration that the proxy runs with, as a user would write it.
+        /// The configuration of the proxy, as a user would write it.
         package let configuration: String
     }
 
     /// Starts the API and the authorization server, and prepares the proxy.
     ///
     /// - Parameters:
-    ///   - port: where the proxy listens; 0 lets the system choose.
-    ///   - page: where the admin page is; a port that is taken is replaced by any other.
-    ///   - directory: where it keeps its files; removed at its end.
+    ///   - port: the port of the proxy; 0 lets the system choose.
+    ///   - page: the port of the admin page; if it is in use, the system chooses another.
+    ///   - directory: the directory for the demo's files, removed at the end.
     ///   - console: whether each exchange is printed.
-    ///   - report: gets what concerns the proxy itself.
-    /// - Throws: an error that says what could not be started.
+    ///   - report: receives messages about the proxy itself.
+    /// - Throws: an error that names the part that could not be started.
     package init(
         port: UInt16,
         page: UInt16 = 0,
@@ -73,11 +73,11 @@ package actor Demo {
         }
     }
 
-    /// Starts the proxy, and lets commands find it.
+    /// Starts the proxy and publishes its configuration for commands.
     ///
-    /// - Parameter handlesSignals: whether SIGINT and SIGTERM end it.
-    /// - Returns: where it is reached.
-    /// - Throws: an error that says what could not be started.
+    /// - Parameter handlesSignals: whether SIGINT and SIGTERM stop the demo.
+    /// - Returns: the addresses of the demo.
+    /// - Throws: an error that names the part that could not be started.
     package func start(handlesSignals: Bool) async throws -> Address {
         do {
             try await daemon.start(handlesSignals: handlesSignals)
@@ -97,23 +97,23 @@ package actor Demo {
         }
     }
 
-    /// Returns when a signal has ended it; what it wrote is removed.
+    /// Waits until a signal stops the demo, then removes its files.
     package func waitUntilStopped() async {
         await daemon.waitUntilStopped()
         await cleanUp()
     }
 
-    /// Ends it.
+    /// Stops the demo and removes its files.
     package func stop() async {
         await daemon.stop()
         await cleanUp()
     }
 
-    /// Ends every access token, as an operator of the API might.
+    /// Invalidates every access token, as an operator of the API might.
     func revokeTokens() { authorizationServer.revokeAll() }
-    /// What arrived at the API.
+    /// The requests that arrived at the API.
     var upstreamLog: [String] { upstream.log }
-    /// The grants that the authorization server was asked for.
+    /// The grants in the requests to the authorization server.
     var tokenRequests: [String] { authorizationServer.requests }
 
     private func cleanUp() async {
@@ -150,7 +150,7 @@ package actor Demo {
     }
 }
 
-/// The configuration of a demo's proxy.
+/// The configuration of the demo's proxy.
 private struct DemoConfiguration {
     var port: UInt16
     var page: UInt16

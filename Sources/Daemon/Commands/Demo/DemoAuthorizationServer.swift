@@ -5,10 +5,10 @@ import NetworkCore
 import OAuth
 import Synchronization
 
-/// The demo's OAuth 2.0 authorization server: client credentials, refresh tokens with rotation,
-/// short-lived tokens, revocation.
+/// The demo's OAuth 2.0 authorization server.
 ///
-/// Tokens live in memory only.
+/// Supports client credentials, refresh tokens with rotation, short-lived tokens and revocation. Tokens live
+/// in memory only.
 final class DemoAuthorizationServer: Sendable {
     private struct State {
         var accessTokens: [String: ContinuousClock.Instant] = [:]
@@ -18,7 +18,7 @@ final class DemoAuthorizationServer: Sendable {
 
     let clientID = "demo-client"
     let clientSecret: String
-    /// How long an access token lives.
+    /// The lifetime of an access token.
     let lifetime: Duration
     private let state = Mutex(State())
 
@@ -27,22 +27,22 @@ final class DemoAuthorizationServer: Sendable {
         clientSecret = DemoAuthorizationServer.random()
     }
 
-    /// The grants that were asked for lately, in order.
+    /// The most recent grant types, in order.
     var requests: [String] { state.withLock { $0.requests.lines } }
 
-    /// A refresh token to begin with.
+    /// Issues the initial refresh token.
     func issueRefreshToken() -> String {
         let token = DemoAuthorizationServer.random()
         state.withLock { _ = $0.refreshTokens.insert(token) }
         return token
     }
 
-    /// Ends all access tokens before their time.
+    /// Invalidates all access tokens before they expire.
     func revokeAll() {
         state.withLock { $0.accessTokens = [:] }
     }
 
-    /// Whether an `Authorization` value carries a live token.
+    /// Whether an `Authorization` value contains a valid token.
     func accepts(_ authorization: String?) -> Bool {
         guard let authorization, authorization.hasPrefix("Bearer ") else { return false }
         let token = String(authorization.dropFirst(7))
@@ -52,7 +52,7 @@ final class DemoAuthorizationServer: Sendable {
         }
     }
 
-    /// Answers `/token` and `/revoke`.
+    /// Responds to `/token` and `/revoke`.
     func answer(_ call: LocalServer.Call) -> Response {
         guard call.method == .post else { return .json(405, #"{"error":"invalid_request"}"#) }
         let fields = FormDecoding.decode(String(decoding: call.body.array, as: UTF8.self))

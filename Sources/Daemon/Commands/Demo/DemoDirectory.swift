@@ -3,10 +3,10 @@ import NetproxyConfig
 import NetproxyEventIO
 package import NetproxySystem
 
-/// The directory of a demo, in which the commands of the same user find its configuration.
+/// The directory of a demo, in which commands of the same user find its configuration.
 ///
-/// It is `netproxy-demo-UID` in `$XDG_RUNTIME_DIR`, `$TMPDIR` or `/tmp`. Whether the demo still runs is
-/// told by its lock, which ends with the process, however that ends.
+/// Its path is `netproxy-demo-UID` in `$XDG_RUNTIME_DIR`, `$TMPDIR` or `/tmp`. Its lock shows whether the
+/// demo is running: the system releases the lock when the process ends, for any reason.
 package struct DemoDirectory: Sendable {
     /// The absolute path.
     package let path: String
@@ -15,16 +15,16 @@ package struct DemoDirectory: Sendable {
     /// The configuration with which commands reach the demo.
     package var configuration: String { DemoDirectory.configuration(in: path) }
 
-    /// Makes the directory that commands look into, or one beside it if another demo of this user has it.
+    /// Makes the directory that commands search, or a separate one if another demo of this user is using it.
     ///
-    /// What a demo that was killed has left there is removed.
+    /// Removes the files of a killed demo.
     ///
-    /// - Throws: `FileError` of the last place that was tried.
+    /// - Throws: the `FileError` of the last candidate.
     package static func make(_ environment: [String: String]) throws -> DemoDirectory {
         try make(environment, named: name) ?? makeOwn(environment)
     }
 
-    /// Makes a directory that commands do not look into.
+    /// Makes a directory that commands do not search.
     package static func makeOwn(_ environment: [String: String]) throws -> DemoDirectory {
         let process = ProcessInfo.processInfo.processIdentifier
         let own = "\(name)-\(process)-\(Int.random(in: 0..<1 << 30))"
@@ -34,7 +34,7 @@ package struct DemoDirectory: Sendable {
         return directory
     }
 
-    /// The configuration of a running demo of this user.
+    /// Returns the configuration of a running demo of this user.
     package static func running(_ environment: [String: String]) -> String? {
         for base in bases(environment) {
             let path = "\(base)/\(name)"
@@ -48,37 +48,37 @@ package struct DemoDirectory: Sendable {
                 }
                 try stale.release()
             } catch {
-                // Removed just now, together with its demo.
+                // The demo has just removed its directory.
                 continue
             }
         }
         return nil
     }
 
-    /// Tells commands of the demo; before that they do not find it.
+    /// Writes the configuration; commands cannot find the demo before.
     package func publish(_ text: String) throws(FileError) {
-        // In one step: commands read it at any time.
+        // Rename a complete file, because commands may read it at any time.
         let draft = "\(path)/draft"
         try FileSystem.remove(draft)
         try FileDescriptor(draft, .createPrivate).writeAll(Array(text.utf8))
         try FileSystem.rename(draft, to: configuration)
     }
 
-    /// Removes the directory with all that is in it.
+    /// Removes the directory and its contents.
     package func remove() {
         do throws(FileError) {
-            // First, so that no command begins to ask a demo that is leaving.
+            // Remove this file first, so that no command contacts a demo that is shutting down.
             try FileSystem.remove(configuration)
             try DemoDirectory.clear(path)
             try FileSystem.remove(DemoDirectory.lock(in: path))
             try FileSystem.removeDirectory(path)
             try lock.release()
         } catch {
-            // Another demo is in it already, or it was removed by hand.
+            // Another demo is using the directory already, or a user has removed it.
         }
     }
 
-    /// Ends the lock and leaves the directory behind, as a process does that is killed.
+    /// Releases the lock and leaves the directory behind, like a killed process.
     package func abandon() throws(FileError) {
         try lock.release()
     }
@@ -93,7 +93,7 @@ package struct DemoDirectory: Sendable {
             guard "\(path)/admin.sock".utf8.count <= ListenAddress.longestPath else { continue }
             do throws(FileError) {
                 try FileSystem.makeDirectory(path, mode: 0o700)
-                // Others may have made it, to have us read what they write.
+                // Another user may have made the directory so that we read their files.
                 guard FileTrust.isPrivateDirectory(path) else { continue }
                 guard let lock = try FileLock.attempt(lock(in: path)) else { return nil }
                 try clear(path)
@@ -116,7 +116,7 @@ package struct DemoDirectory: Sendable {
     private static func configuration(in path: String) -> String { "\(path)/netproxy.yaml" }
     private static func lock(in path: String) -> String { "\(path)/lock" }
 
-    /// The directories to look into, those that exist.
+    /// Returns the existing directories to search.
     private static func bases(_ environment: [String: String]) -> [String] {
         [environment["XDG_RUNTIME_DIR"], environment["TMPDIR"], "/tmp"].compactMap { base in
             guard let base = DefaultDirectories.absolute(base) else { return nil }

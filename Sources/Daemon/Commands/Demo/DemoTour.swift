@@ -4,26 +4,27 @@ import NetproxyHTTPMessage
 import NetworkCore
 import OriginTransport
 
-/// The scripted tour of `netproxy demo --once`: each step is sent through the proxy and checked at
-/// both ends.
+/// The scripted tour of `netproxy demo --once`.
+///
+/// Each step sends a request through the proxy and checks both ends.
 package struct DemoTour: Sendable {
     private let demo: Demo
     private let proxy: Origin
     private let transport: PooledTransport
     private let say: @Sendable (String) -> Void
 
-    /// A step did not do what its name says.
+    /// The error of a step with an unexpected result.
     struct StepFailure: Error {
         let what: String
     }
 
-    /// Prepares a tour of a demo that runs at `address`.
+    /// Prepares a tour of a running demo.
     ///
     /// - Parameters:
     ///   - demo: the running demo.
-    ///   - address: where its proxy listens.
+    ///   - address: the address of its proxy.
     ///   - say: prints a line.
-    /// - Throws: an error when no event loop can be made.
+    /// - Throws: an error, if no event loop can be made.
     package init(
         _ demo: Demo,
         at address: SocketAddress,
@@ -35,9 +36,9 @@ package struct DemoTour: Sendable {
         transport = try PooledTransport()
     }
 
-    /// Takes the tour.
+    /// Runs all steps.
     ///
-    /// - Returns: whether every step did what it says.
+    /// - Returns: whether every step had the expected result.
     package func run() async -> Bool {
         let steps: [(name: String, body: @Sendable () async throws -> Void)] = [
             ("a plain request, without credentials", plain),

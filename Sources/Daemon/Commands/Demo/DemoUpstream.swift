@@ -6,7 +6,7 @@ import NetproxyService
 import NetworkCore
 import Synchronization
 
-/// The demo's API: it requires a token for everything but `/public`.
+/// The demo's API, which requires a token for every path except `/public`.
 final class DemoUpstream: Sendable {
     private let authorizationServer: DemoAuthorizationServer
     private let requests = Mutex(DemoLog())
@@ -15,10 +15,10 @@ final class DemoUpstream: Sendable {
         self.authorizationServer = authorizationServer
     }
 
-    /// What arrived lately, as `GET /v1/orders 200`, in order.
+    /// The most recent requests, such as `GET /v1/orders 200`, in order.
     var log: [String] { requests.withLock { $0.lines } }
 
-    /// Answers a request.
+    /// Responds to a request.
     func answer(_ call: LocalServer.Call) -> Response {
         let response = route(call)
         requests.withLock { $0.append("\(call.method) \(call.path) \(response.status)") }
@@ -49,7 +49,7 @@ final class DemoUpstream: Sendable {
         }
     }
 
-    /// Returns what arrived, so that a user can see what the proxy added.
+    /// Returns a description of the request, so that a user can see the additions of the proxy.
     private func described(_ call: LocalServer.Call) -> Response {
         let output = OutputBuffer()
         output.append("{\"method\":")
@@ -71,7 +71,7 @@ final class DemoUpstream: Sendable {
     }
 }
 
-/// The last of what a demo's server saw: it may run for days.
+/// The most recent lines of a demo server, which may run for days.
 struct DemoLog {
     private static let limit = 1000
     private(set) var lines: [String] = []
@@ -82,7 +82,7 @@ struct DemoLog {
     }
 }
 
-/// A few server-sent events, a moment apart.
+/// A few server-sent events, with a pause after each.
 private final class DemoEvents: BodySource {
     private let left: Mutex<Int>
     private let count: Int

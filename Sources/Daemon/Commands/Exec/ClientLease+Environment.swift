@@ -1,20 +1,19 @@
 import NetproxyService
 
 extension ClientLease {
-    /// The variables of a program that is to use the proxy.
+    /// Returns the environment of a program that uses the proxy.
     ///
-    /// - `http_proxy` and `HTTP_PROXY`: curl reads the first alone, Go prefers the second; the key
-    ///   is the password. `https_proxy` stays as it is: tunnels lead to the hosts of `connect` alone,
-    ///   and netproxy adds no credential inside them.
-    /// - `no_proxy` and `NO_PROXY`: what was there, and this machine, so that a program still
-    ///   reaches its own servers; but nothing that covers a channel's upstream.
-    /// - `NODE_USE_ENV_PROXY`: makes Node (24 and later) read the variables at all.
-    /// - `NETPROXY_KEY`, `NETPROXY_<CHANNEL>_URL`: for programs that know netproxy or accept a
-    ///   base URL.
+    /// - `http_proxy` and `HTTP_PROXY`: curl reads only the first, Go prefers the second; the key is the
+    ///   password. `https_proxy` is unchanged: tunnels lead only to the hosts of `connect`, and netproxy adds
+    ///   no credential inside them.
+    /// - `no_proxy` and `NO_PROXY`: the inherited exceptions and this machine, so that a program still
+    ///   reaches its own servers, without exceptions that cover a channel's upstream.
+    /// - `NODE_USE_ENV_PROXY`: makes Node (24 and later) read these variables.
+    /// - `NETPROXY_KEY`, `NETPROXY_<CHANNEL>_URL`: for programs that know netproxy or accept a base URL.
     /// - the variables of each channel's `exec`.
     ///
-    /// - Parameter inherited: the variables to begin with.
-    /// - Returns: all of them.
+    /// - Parameter inherited: the inherited variables.
+    /// - Returns: the complete environment.
     package func environment(adding inherited: [String: String]) -> [String: String] {
         var variables = inherited
         variables["NETPROXY_KEY"] = key
@@ -33,8 +32,8 @@ extension ClientLease {
         }
         let harmful = Set(covering(exceptions).map(\.exception))
         exceptions.removeAll { harmful.contains($0) }
-        // With an upstream on this machine its address is no exception, but the proxy itself is:
-        // Python and Go understand a port here. curl does not, asks the proxy, and is served.
+        // If an upstream is on this machine, its address is not an exception, but the proxy itself is. Python
+        // and Go support a port here. curl does not; it connects to the proxy, which serves the request.
         exceptions.append(proxy)
         for name in ["no_proxy", "NO_PROXY"] {
             variables[name] = exceptions.joined(separator: ",")
@@ -43,7 +42,7 @@ extension ClientLease {
         return variables
     }
 
-    /// The exceptions that cover an upstream, with the first channel that has it.
+    /// Returns the exceptions that cover an upstream, each with the first channel of that upstream.
     private func covering(
         _ exceptions: [String]
     ) -> [(exception: String, host: String, channel: String)] {
@@ -60,7 +59,7 @@ extension ClientLease {
         return found
     }
 
-    /// What the person who starts a program should know before it runs.
+    /// Returns the warnings to show before a program starts.
     ///
     /// `inherited` are the variables that the program would have without netproxy.
     package func warnings(adding inherited: [String: String]) -> [String] {
@@ -93,7 +92,7 @@ extension ClientLease {
 extension ClientLease.LeasedChannel {
     /// The hosts and ports of the upstreams.
     fileprivate var servers: [(host: String, port: UInt16)] {
-        // A daemon of an earlier version names the first host alone.
+        // A daemon of an earlier version reports only the first host.
         guard let upstreams else { return [(upstreamHost, 80)] }
         return upstreams.map { ($0.host, $0.port) }
     }

@@ -1,16 +1,17 @@
 import NetproxySystem
 
-/// The program that `netproxy exec` runs in its own place.
+/// The program that `netproxy exec` runs in the foreground.
 package enum ForegroundProgram {
-    /// How it ended.
+    /// The outcome of running a program.
     package enum Outcome: Sendable {
-        /// With an exit code, or 128 and the signal that ended it.
+        /// An exit code, or 128 plus the signal that ended the program.
         case ended(Int32)
-        /// It could not be started: 127 if there is no such program, else 126, and why.
+        /// The exit code and the reason if the program could not be started: 127 if it does not exist,
+        /// otherwise 126.
         case notStarted(Int32, String)
     }
 
-    /// Runs the program and blocks the thread until it has ended; signals are sent on to it.
+    /// Runs the program, forwards signals to it and blocks the thread until it ends.
     package static func run(_ command: [String], environment: [String: String]) -> Outcome {
         do throws(ChildProcess.StartFailure) {
             return .ended(try ChildProcess.run(command, environment: environment))

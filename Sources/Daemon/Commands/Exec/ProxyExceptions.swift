@@ -1,14 +1,14 @@
 package import NetproxyConfig
 import NetproxyHTTPMessage
 
-/// The exceptions of `NO_PROXY`, as the most generous client reads them.
+/// The exceptions in `NO_PROXY`, as the most permissive client reads them.
 ///
-/// There is no standard. curl and Go take a name for its subdomains too, `requests` and axios for
-/// every host that ends with the same letters; Go, Python and Node compare ports, curl does not; Go,
-/// curl and `requests` know networks such as `10.0.0.0/8`. Here a host is covered if one of them
-/// would reach it directly.
+/// There is no standard. curl and Go apply a name to its subdomains too, `requests` and axios to every host
+/// that ends with the same letters. Go, Python and Node compare ports; curl does not. Go, curl and `requests`
+/// support networks such as `10.0.0.0/8`. A host is covered if any of these clients would connect to it
+/// directly.
 package struct ProxyExceptions: Sendable {
-    /// The exceptions as they were written.
+    /// The exceptions as written.
     package let texts: [String]
 
     /// Splits the value of the variable at commas and spaces.
@@ -16,14 +16,14 @@ package struct ProxyExceptions: Sendable {
         texts = text.split { $0 == "," || $0.isWhitespace }.map(String.init)
     }
 
-    /// The exceptions of both spellings of the variable: clients differ in which one they prefer.
+    /// Reads both spellings of the variable, because clients differ in which one they prefer.
     package init(in environment: [String: String]) {
         let lower = ProxyExceptions(environment["no_proxy"] ?? "")
         let upper = ProxyExceptions(environment["NO_PROXY"] ?? "")
         texts = lower.texts + upper.texts.filter { !lower.texts.contains($0) }
     }
 
-    /// The exceptions that cover a server, in the order in which they were written.
+    /// Returns the exceptions that cover a server, in their original order.
     package func covering(host: String, port: UInt16) -> [String] {
         texts.filter { ProxyExceptions.covers($0, host.lowercased(), port) }
     }
@@ -32,7 +32,7 @@ package struct ProxyExceptions: Sendable {
         var text = text.lowercased()
         if text.hasPrefix("*") { text.removeFirst() }
         if text.hasSuffix(".") { text.removeLast() }
-        // `*` alone, or what is left of `*.`.
+        // `*`, or the rest of `*.`.
         if text.isEmpty { return true }
         let name = text.hasPrefix("[") ? text.filter { $0 != "[" && $0 != "]" } : text
         if host.hasSuffix(name) || "\(host):\(port)".hasSuffix(text) { return true }
@@ -52,11 +52,11 @@ package struct ProxyExceptions: Sendable {
 }
 
 extension ProxyExceptions {
-    /// Warns of exceptions in an environment with which programs reach a channel's upstream directly,
-    /// and so without its credential.
+    /// Returns warnings of exceptions that make programs bypass the proxy, and so send requests without the
+    /// channel's credential.
     ///
     /// - Parameters:
-    ///   - configuration: the channels.
+    ///   - configuration: the configuration with the channels.
     ///   - environment: the variables that programs would inherit.
     /// - Returns: one line for each exception and channel.
     package static func warnings(

@@ -6,24 +6,24 @@ import NetproxyRequestLog
 import NetproxySystem
 
 extension Audit {
-    /// How long a disk may take before a command goes on.
+    /// The maximum time that a command waits for the disk.
     private static let patience = Duration.seconds(2)
 
-    /// Writes the line of what this process itself does, as a command without a daemon.
+    /// Writes the audit line for an action of this process, a command without a daemon.
     ///
-    /// A log that goes to the daemon's standard output cannot be written from outside.
+    /// A log on the daemon's standard output cannot be written from another process.
     ///
     /// - Parameters:
-    ///   - channel: what it concerns.
-    ///   - settings: where the log is.
-    ///   - report: gets a line if it cannot be written.
+    ///   - channel: the channel of the action.
+    ///   - settings: the log settings.
+    ///   - report: receives a message if the line cannot be written.
     package func recordHere(
         of channel: String,
         in settings: LogSettings,
         report: @escaping OperatorReport
     ) async {
         guard settings.output != .stdout else { return }
-        // The daemon alone rotates.
+        // Only the daemon rotates logs.
         var settings = settings
         settings.rotate = nil
         let peer = SocketPeer(address: "command", process: .own)

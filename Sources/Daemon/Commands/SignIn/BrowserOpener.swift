@@ -5,18 +5,18 @@ package struct BrowserOpener: Sendable {
     /// Programs that open a page in the browser of the desktop.
     private static let openers = [["xdg-open"], ["gio", "open"], ["wslview"], ["x-www-browser"]]
 
-    /// The program and its arguments; `%s` stands for the page, which otherwise comes last.
+    /// The program and its arguments; `%s` stands for the page, which is otherwise the last argument.
     private let words: [String]
     private let environment: [String: String]
 
-    /// Finds out how to open a page; `nil` on a machine without a browser.
+    /// Finds a program that opens pages, or returns `nil` on a machine without a browser.
     ///
-    /// `$BROWSER` goes first: programs separated by colons, as other tools read it. Without it, there has
-    /// to be a desktop.
+    /// `$BROWSER` takes precedence: programs separated by colons, as other tools read it. Without it, a
+    /// desktop session is required.
     ///
     /// - Parameters:
     ///   - environment: the user's environment.
-    ///   - isProgram: whether there is an executable file with this path.
+    ///   - isProgram: whether a path is that of an executable file.
     package init?(
         environment: [String: String],
         isProgram: (String) -> Bool = { FileStatus.isProgram($0) }
@@ -38,7 +38,7 @@ package struct BrowserOpener: Sendable {
         self.environment = environment
     }
 
-    /// The program to run for a page, and its arguments.
+    /// Returns the program that opens a page, with its arguments.
     func command(for page: String) -> [String] {
         words.contains { $0.contains("%s") }
             ? words.map { $0.replacing("%s", with: page) } : words + [page]
@@ -46,7 +46,7 @@ package struct BrowserOpener: Sendable {
 
     /// Starts the program.
     ///
-    /// - Returns: whether it was started, which does not mean that it shows the page.
+    /// - Returns: whether the program started, which does not mean that it shows the page.
     func open(_ page: String) -> Bool {
         BackgroundProgram.start(command(for: page), environment: environment)
     }

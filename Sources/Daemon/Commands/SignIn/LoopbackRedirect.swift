@@ -5,15 +5,15 @@ import NetproxyService
 import NetworkCore
 import Synchronization
 
-/// Waits on a loopback port for the browser to come back from a sign-in (RFC 8252 §7.3).
+/// Waits on a loopback port for the browser to return from a sign-in (RFC 8252 §7.3).
 ///
-/// The port is open for the time of one sign-in. It answers to its own address only, so that no name
-/// that a web page rebinds gets through.
+/// The port is open during one sign-in. It accepts only its own address as `Host`, which defeats DNS
+/// rebinding by a web page.
 final class LoopbackRedirect: Sendable {
-    /// What a request to the redirect URI turned out to be.
+    /// The result of checking a request to the redirect URI.
     enum Verdict: Sendable {
         case ending(SignInPage.Ending)
-        /// It does not belong to the sign-in, and what shows that.
+        /// The request does not belong to the sign-in, for this reason.
         case stray(String)
     }
 
@@ -27,12 +27,12 @@ final class LoopbackRedirect: Sendable {
     /// Opens the port.
     ///
     /// - Parameters:
-    ///   - registered: the redirect URI that is registered with the server.
+    ///   - registered: the redirect URI registered with the server.
     ///   - page: shows the outcome.
-    ///   - loop: serves.
+    ///   - loop: serves the requests.
     ///   - judge: checks each query that arrives.
-    ///   - onShown: called when the browser has received the last page.
-    /// - Throws: `IOError` if the port is taken.
+    ///   - onShown: called after the browser has received the last page.
+    /// - Throws: `IOError` if the port is in use.
     init(
         _ registered: RedirectURI,
         showing page: SignInPage,
@@ -67,8 +67,9 @@ final class LoopbackRedirect: Sendable {
         self.servers = try await servers.unwrapped()
     }
 
-    /// One socket, or for `localhost` one each for IPv4 and IPv6 with the same port: a browser may choose
-    /// either, and no other program may listen on the other one.
+    /// Returns one socket, or for `localhost` one each for IPv4 and IPv6 with the same port.
+    ///
+    /// A browser may choose either, and no other program may listen on the other one.
     private static func sockets(for registered: RedirectURI) throws(IOError) -> [SharedSocket] {
         guard registered.host == "localhost" else {
             return [try socket(registered.host, registered.port ?? 0)]
@@ -87,14 +88,14 @@ final class LoopbackRedirect: Sendable {
         throw failure
     }
 
-    /// Returns a URI with a port that is free now: its own, if it has one.
+    /// Returns a URI with a port that is currently free: its own port, if it has one.
     ///
-    /// - Throws: `IOError` if that port is taken.
+    /// - Throws: `IOError` if that port is in use.
     static func freeURI(for registered: RedirectURI) throws(IOError) -> String {
         registered.text(port: try sockets(for: registered)[0].address.port ?? 0)
     }
 
-    /// Whether the port of a URI is free now.
+    /// Whether the port of a URI is currently free.
     static func isFree(_ registered: RedirectURI) -> Bool {
         do throws(IOError) {
             _ = try sockets(for: registered)

@@ -2,14 +2,15 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import OAuth
 
-/// What to change so that a sign-in brings a refresh token: most servers issue one only on request, and
-/// each wants to be asked in its own way.
+/// Advice for a sign-in whose response has no refresh token.
+///
+/// Most servers issue one only on request, and each requires its own parameter or scope.
 enum RefreshTokenAdvice {
     private static let offline =
         "set auth.oauth.authorization_parameters: { access_type: offline, prompt: consent }"
     private static let scope = "add offline_access to auth.oauth.scopes"
 
-    /// The known providers, by the end of their hosts' names.
+    /// The known providers, by the suffix of their host names.
     private static let providers: [(host: String, name: String, advice: String)] = [
         ("accounts.google.com", "Google", offline),
         ("accounts.zoho.com", "Zoho", offline), ("accounts.zoho.eu", "Zoho", offline),

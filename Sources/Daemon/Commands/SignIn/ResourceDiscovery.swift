@@ -3,30 +3,30 @@ import NetproxyPath
 import NetworkCore
 import OAuth
 
-/// Finds the authorization server of a channel by its upstream's URL, and a client there, for
+/// Finds the authorization server of a channel from its upstream's URL, and a client there, for
 /// `netproxy login`.
 ///
-/// Nothing else follows what an upstream says about its authorization server.
+/// Nothing else trusts an upstream's statement about its authorization server.
 struct ResourceDiscovery: Sendable {
-    /// The scope by which a server is asked for a refresh token (OpenID Connect Core §11).
+    /// The scope that requests a refresh token (OpenID Connect Core §11).
     private static let offlineAccess = "offline_access"
-    /// How many of the authorization servers that a resource names are asked.
+    /// The maximum number of authorization servers to try for a resource.
     private static let candidateLimit = 4
 
     let channel: ChannelConfiguration
     let settings: OAuthSettings
     let discovery: OAuthSettings.Discovery
-    /// Speaks to the upstream, without its credential.
+    /// The transport for the upstream, without its credential.
     let upstream: any HTTPTransport
-    /// Speaks to authorization servers.
+    /// The transport for authorization servers.
     let transport: any HTTPTransport
     let clock: any NetworkClock
     /// Prints a line for the user.
     let say: @Sendable (String) -> Void
 
-    /// What a sign-in asks for beyond what the resource says.
+    /// The options of a sign-in, in addition to the resource's metadata.
     struct Request: Sendable {
-        /// Scopes to add: by hand, or because the API missed them.
+        /// Scopes to add, because the user names them or because a response of the API required them.
         var scopes: [String] = []
         var purpose = ClientRegistration.Purpose.browser
         var registration = SignIn.Registration.whenNeeded
@@ -34,18 +34,18 @@ struct ResourceDiscovery: Sendable {
 
     /// The scopes of a client.
     private struct Scopes {
-        /// Those of this sign-in.
+        /// The scopes of this sign-in.
         var wanted: [String]
-        /// Those that another one may ask for.
+        /// The scopes that a later sign-in may request.
         var possible: [String]
     }
 
-    /// Asks the upstream, and its server about itself; registers a client if it has to, after it has said
-    /// where.
+    /// Queries the upstream and its server's metadata, prints the server, and registers a client if
+    /// necessary.
     ///
     /// - Parameters:
-    ///   - request: what the sign-in asks for.
-    ///   - pinned: the server that was trusted before.
+    ///   - request: the options of the sign-in.
+    ///   - pinned: the server that the user trusted before.
     /// - Returns: the server and its client.
     /// - Throws: `SignIn.Failure`.
     func find(_ request: Request, pinned: PinnedServer?) async throws(SignIn.Failure)
@@ -93,8 +93,9 @@ struct ResourceDiscovery: Sendable {
 
     // MARK: - The server
 
-    /// The metadata of the first server that has any: of the one that was trusted before, where it is still
-    /// named, and of no other.
+    /// Returns the metadata of the first server that has any.
+    ///
+    /// After an earlier sign-in, tries a single server: the trusted one, if the resource still names it.
     private func metadata(
         of resource: ProtectedResource,
         _ pinned: PinnedServer?
@@ -125,7 +126,7 @@ struct ResourceDiscovery: Sendable {
         )
     }
 
-    /// Refuses a server at which the user could not sign in, before a client is registered there.
+    /// Rejects a server at which the user could not sign in, before registering a client there.
     private func check(
         _ server: ServerMetadata,
         for purpose: ClientRegistration.Purpose
@@ -155,8 +156,8 @@ struct ResourceDiscovery: Sendable {
 
     // MARK: - Scopes
 
-    /// The configured scopes, else those of the challenge, else those of the metadata; with them those that
-    /// were granted before and those that are wanted now.
+    /// Returns the configured scopes, else those of the challenge, else those of the metadata, each with the
+    /// scopes granted before and those wanted now.
     private func scopes(
         _ found: ResourceProbe.Finding,
         _ server: ServerMetadata,
@@ -176,7 +177,7 @@ struct ResourceDiscovery: Sendable {
 
     // MARK: - The client
 
-    /// The client, and how it came by its id, for people.
+    /// Returns the client, and the origin of its ID as text.
     private func client(
         at server: ServerMetadata,
         _ scopes: Scopes,
@@ -211,7 +212,8 @@ struct ResourceDiscovery: Sendable {
         return (client, "registered now")
     }
 
-    /// The client of an earlier sign-in, if the server may still know it and its redirect is free.
+    /// Returns the client of an earlier sign-in, if the server may still know it and its redirect port is
+    /// free.
     private func reusable(
         _ pinned: PinnedServer?,
         for scopes: [String]
@@ -224,7 +226,7 @@ struct ResourceDiscovery: Sendable {
         return client
     }
 
-    // MARK: - Words
+    // MARK: - Messages
 
     private func tell(_ server: PinnedServer, _ resource: ProtectedResource, _ origin: String) {
         say(

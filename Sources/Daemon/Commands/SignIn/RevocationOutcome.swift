@@ -3,9 +3,9 @@ import OAuth
 
 /// The outcome of revoking tokens.
 package struct RevocationOutcome: Sendable {
-    /// What was done or is not possible, one sentence each.
+    /// The revoked tokens and the impossible revocations, one sentence each.
     package private(set) var lines: [String]
-    /// What failed, one clause each: those tokens stay valid until they expire.
+    /// The failures, one clause each; these tokens stay valid until they expire.
     package private(set) var failures: [String]
 
     init(lines: [String] = [], failures: [String] = []) {

@@ -6,13 +6,14 @@ import OAuth
 import Synchronization
 
 extension SignIn {
-    /// How long a sign-in with a browser may take.
+    /// The maximum duration of a sign-in with a browser.
     private static let browserLimit = Duration.seconds(300)
 
-    /// Signs in through a browser on this machine (RFC 8252): opens the page or prints it, and waits for
-    /// the browser to come back, five minutes at most.
+    /// Signs in through a browser on this machine (RFC 8252).
     ///
-    /// - Parameter opener: opens the page; without one the user does.
+    /// Opens or prints the page, and waits at most five minutes for the browser to return.
+    ///
+    /// - Parameter opener: opens the page; without one, the user opens it.
     /// - Throws: `Failure`, `CancellationError`.
     package func throughBrowser(_ opener: BrowserOpener? = nil) async throws {
         try await prepare()
@@ -70,9 +71,9 @@ extension SignIn {
         attempt.begin(flow, redirect: redirect.uri)
         show(page, opener)
         var ending = await first(of: endings, within: Self.browserLimit)
-        // A code that came at the last moment is used already, and its tokens are on their way.
+        // A code that arrived at the last moment has been used, and its tokens are about to arrive.
         if ending == nil { ending = await attempt.ending() }
-        // The last page is on its way; the browser gets it unless it has gone.
+        // The browser is receiving the last page; wait for it briefly.
         if ending != nil { _ = await first(of: shown, within: .seconds(2)) }
         await redirect.close()
         switch ending {
@@ -95,7 +96,7 @@ extension SignIn {
         say("")
     }
 
-    /// Presents the code, once, and stores the tokens.
+    /// Exchanges the code, once, and stores the tokens.
     private func keep(_ grant: TokenGrant, _ attempt: BrowserAttempt) async -> SignInPage.Ending {
         do {
             let asked = SystemClock().moment
@@ -113,7 +114,7 @@ extension SignIn {
         }
     }
 
-    /// Returns the first element; `nil` if none comes in time.
+    /// Returns the first element, or `nil` if none arrives in time.
     private func first<Element: Sendable>(
         of stream: AsyncStream<Element>,
         within limit: Duration
@@ -121,7 +122,7 @@ extension SignIn {
         await withTaskGroup(of: Element?.self) { group in
             group.addTask { await stream.first { _ in true } }
             group.addTask {
-                // A cancelled sleep ends the wait just as well.
+                // Canceling the sleep also ends the wait.
                 do { try await Task.sleep(for: limit) } catch {}
                 return nil
             }
@@ -131,7 +132,7 @@ extension SignIn {
     }
 }
 
-/// One sign-in through a browser, which takes one answer.
+/// One sign-in through a browser, which accepts one response.
 private final class BrowserAttempt: Sendable {
     private typealias Ending = SignInPage.Ending
 
@@ -139,7 +140,8 @@ private final class BrowserAttempt: Sendable {
         var flow: AuthorizationCodeFlow?
         var redirect = ""
         var ending: Task<SignInPage.Ending, Never>?
-        /// What strange requests were told of: once each, since any web page can send them.
+        /// The kinds of foreign requests reported so far; each is reported once, since any web page can send
+        /// them.
         var told: Set<String> = []
     }
 
@@ -152,24 +154,25 @@ private final class BrowserAttempt: Sendable {
         self.say = say
     }
 
-    /// Expects the answers of this flow from now on.
+    /// Accepts the responses of this flow from now on.
     func begin(_ flow: AuthorizationCodeFlow, redirect: String) {
         state.withLock { ($0.flow, $0.redirect) = (flow, redirect) }
     }
 
-    /// How the sign-in ends; `nil` if no code has come.
+    /// Returns the outcome of the sign-in, or `nil` if no code has arrived.
     func ending() async -> SignInPage.Ending? {
         await state.withLock(\.ending)?.value
     }
 
-    /// Describes the end of a sign-in that failed.
+    /// Returns the outcome of a failed sign-in.
     func failed(_ words: String, code: String?) -> SignInPage.Ending {
         let redirect = state.withLock(\.redirect)
         return .failed(SignInFailure(words, code: code, channel: channel, redirect: redirect))
     }
 
-    /// Checks a query; a code is presented once, however often the browser sends it, and each time the
-    /// browser is shown the outcome.
+    /// Checks a query.
+    ///
+    /// A code is exchanged once, even if the browser sends it repeatedly; each request shows the outcome.
     func judge(
         _ query: String,
         present: @escaping @Sendable (TokenGrant) async -> SignInPage.Ending,
@@ -186,8 +189,8 @@ private final class BrowserAttempt: Sendable {
         }
         let ending = state.withLock { state in
             if let ending = state.ending { return ending }
-            // Not part of the connection's task: if the browser went away, the code would be used and its
-            // tokens lost.
+            // This task is independent of the connection's task: if the browser disconnected, the code would
+            // be used and its tokens lost.
             let ending = Task<Ending, Never> { await work() }
             state.ending = ending
             return ending
@@ -196,7 +199,7 @@ private final class BrowserAttempt: Sendable {
     }
 
     private func tell(_ words: String) {
-        // The kind: what follows the comma may be anything.
+        // The kind of the request; the text after the comma is arbitrary.
         let kind = String(words.prefix { $0 != "," })
         guard state.withLock({ $0.told.insert(kind).inserted }) else { return }
         say(

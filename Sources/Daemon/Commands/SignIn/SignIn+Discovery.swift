@@ -4,38 +4,38 @@ import NetworkCore
 import OAuth
 
 extension SignIn {
-    /// Whether a client is registered although one is known.
+    /// The policy for registering a client.
     package enum Registration: Sendable {
         case whenNeeded
-        /// The server does not know the one that is known.
+        /// Register again, because the server does not know the previous client.
         case again
     }
 
-    /// Whether `discover` is needed before a sign-in.
+    /// Whether a sign-in must call `discover` first.
     package var findsServer: Bool { settings.discovery != nil }
 
-    /// Whether a sign-in failed because the server does not know the client that it has registered, or
-    /// has registered it for another way of signing in.
+    /// Whether a sign-in failed because the server does not know its registered client, or registered it for
+    /// another way to sign in.
     package func needsAnotherClient(after failure: Failure) -> Bool {
         client.configuration.pinned?.client.kind == .registered
             && ["invalid_client", "unauthorized_client"].contains(failure.serverError)
     }
 
-    /// Asks the upstream what protects it, shows the server that is about to be trusted, and prepares to
-    /// sign in there.
+    /// Queries the upstream for its authorization server, shows that server to the user, and prepares a
+    /// sign-in there.
     ///
     /// - Parameters:
-    ///   - scopes: scopes to ask for beside those that the resource names.
-    ///   - way: how the user is about to sign in.
-    ///   - registration: whether a client is registered in any case.
-    /// - Throws: `Failure`, also if the server or the resource is another one than at the last sign-in.
+    ///   - scopes: scopes to request in addition to those that the resource names.
+    ///   - way: the way to sign in.
+    ///   - registration: whether to register a client in any case.
+    /// - Throws: `Failure`, also if the server or the resource has changed since the last sign-in.
     package mutating func discover(
         adding scopes: [String] = [],
         by way: Way = .browser,
         registering registration: Registration = .whenNeeded
     ) async throws {
         guard let discovery = settings.discovery, let channel else { return }
-        // Before a client is registered whose tokens could not be stored.
+        // Check the store before registering a client whose tokens could not be stored.
         try await prepare()
         do {
             let resource = ResourceDiscovery(
@@ -69,9 +69,9 @@ extension SignIn {
         }
     }
 
-    /// The scopes in a text of the user's, which blanks separate.
+    /// Splits the user's text into scopes at white space.
     ///
-    /// - Throws: `Failure` without one, and if a part cannot be a scope (RFC 6749 §3.3).
+    /// - Throws: `Failure` if there is no scope, or if a part is not a valid scope (RFC 6749 §3.3).
     package static func scopes(in text: String) throws(Failure) -> [String] {
         let scopes = text.split(whereSeparator: \.isWhitespace).map(String.init)
         guard !scopes.isEmpty else { throw Failure(description: "a scope must not be empty") }
@@ -85,7 +85,7 @@ extension SignIn {
         return scopes
     }
 
-    /// How the user is about to sign in.
+    /// The way to sign in.
     package enum Way: Sendable {
         case browser, device
     }

@@ -6,7 +6,7 @@ import OAuth
 extension SignIn {
     /// Revokes the stored tokens (RFC 7009), and leaves them in the store.
     ///
-    /// Under the store's lock: a renewal at the same time would leave tokens that are not revoked.
+    /// Holds the store's lock, because a concurrent renewal would leave valid tokens behind.
     ///
     /// - Returns: the outcome, for the user.
     /// - Throws: `Failure` if the stored tokens cannot be read.
@@ -31,7 +31,7 @@ extension SignIn {
         return await revoke(record.refreshToken, record.accessTokens.values.map(\.value))
     }
 
-    /// Revokes the tokens of a sign-in that cannot be stored: otherwise they would stay valid.
+    /// Revokes the tokens of a sign-in that cannot be stored; otherwise they would stay valid.
     func giveBack(_ response: TokenResponse) async -> RevocationOutcome {
         await revoke(response.refreshToken, [response.accessToken])
     }
@@ -62,8 +62,9 @@ extension SignIn {
         return outcome
     }
 
-    /// Returns the lock of the store; `nil` if the directory allows none: tokens that can be read can
-    /// be revoked all the same.
+    /// Returns the lock of the store, or `nil` if the directory permits none.
+    ///
+    /// Readable tokens can be revoked without the lock.
     private func lockedStore() async throws -> TokenStoreLock? {
         do {
             let clock = SystemClock()

@@ -7,7 +7,7 @@ import OAuth
 
 /// Signs a user in to a channel or an identity, and out, for `netproxy login` and `logout`.
 ///
-/// Works with or without a running daemon, and writes through the same store under its lock.
+/// Works with or without a running daemon, and writes to the same store under its lock.
 package struct SignIn: Sendable {
     /// A failure that the user can act on.
     package struct Failure: Error, CustomStringConvertible {
@@ -18,25 +18,27 @@ package struct SignIn: Sendable {
     }
 
     let credential: CredentialConfiguration
-    /// The channel that the credential belongs to; `nil` for an identity.
+    /// The channel that owns the credential, or `nil` for an identity.
     let channel: ChannelConfiguration?
     let settings: OAuthSettings
-    /// Changes when the server is found.
+    /// The OAuth client; `discover` replaces it.
     var client: OAuthClient
     let assembly: OAuthAssembly
-    /// What the user is asked for: with an identity, the resources of all channels that use it, of which
-    /// each token is for fewer (RFC 8707 §2.2).
+    /// The configuration of the authorization request.
+    ///
+    /// For an identity, it names the resources of all channels that use it; each token is for fewer
+    /// (RFC 8707 §2.2).
     var asked: OAuthConfiguration
     let loop: EventLoop
     let say: @Sendable (String) -> Void
 
-    /// Reads a credential's secrets and prepares to speak for its client.
+    /// Reads a credential's secrets and prepares its OAuth client.
     ///
     /// - Parameters:
-    ///   - name: that of a channel or of an identity.
-    ///   - configuration: where it is configured.
-    ///   - environment: the variables that secrets are looked up in.
-    ///   - purpose: what the session is for; with `look` nothing else is possible.
+    ///   - name: the name of a channel or an identity.
+    ///   - configuration: the configuration that contains it.
+    ///   - environment: the variables that contain secrets.
+    ///   - purpose: the purpose of the session; `look` permits nothing else.
     ///   - say: prints a line for the user.
     /// - Throws: `Failure`.
     package init(
@@ -95,9 +97,10 @@ package struct SignIn: Sendable {
         self.say = say
     }
 
-    /// The credential that a name stands for.
+    /// Returns the credential with a name.
     ///
-    /// A sign-in is for all that an identity has; a look is at what the channel of that name gets of it.
+    /// A sign-in covers everything that an identity has; a look covers only the part that the channel of that
+    /// name receives.
     private static func credential(
         of name: String,
         in configuration: ProxyConfiguration,
@@ -125,24 +128,24 @@ package struct SignIn: Sendable {
         } ?? credential
     }
 
-    /// The name of the channel or of the identity that is signed in to.
+    /// The name of the channel or identity to sign in to.
     package var name: String { credential.name }
 
-    /// For an identity, which channels are affected, as a sentence.
+    /// A sentence that names the channels of an identity, or `nil` for a channel.
     package private(set) var servedChannels: String?
 
-    /// Whether a sign-in is on another device by default.
+    /// Whether a sign-in uses another device by default.
     package var prefersDevice: Bool { settings.grant == .deviceCode }
 
-    /// Ends the background work; call nothing else after it.
+    /// Stops the background work; call no other method afterward.
     package func close() { loop.stop() }
 
-    /// Does some work, and waits until the store's locks are released.
+    /// Runs some work, and waits until the store's locks are released.
     package func settling(_ work: () async throws -> Void) async throws {
         try await assembly.state.settling(work)
     }
 
-    /// Refuses a sign-in that is not needed, or whose tokens could not be stored.
+    /// Rejects a sign-in that is not needed, or whose tokens could not be stored.
     func prepare() async throws {
         guard settings.grant.needsSignIn else {
             throw Failure(
@@ -180,7 +183,7 @@ package struct SignIn: Sendable {
 
     /// Returns the stored access token of the channel.
     ///
-    /// - Throws: `Failure` without one, or if it has expired.
+    /// - Throws: `Failure` if there is none, or if it has expired.
     package func accessToken() async throws -> String {
         let record: TokenRecord?
         do {

@@ -1,6 +1,6 @@
 import OAuth
 
-/// Why a sign-in failed, and what to do next.
+/// The reason for a failed sign-in, with advice.
 struct SignInFailure: Sendable, Equatable {
     /// One clause, without secrets.
     let words: String
@@ -13,10 +13,10 @@ struct SignInFailure: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - words: one clause, without secrets.
-    ///   - code: the server's `error` code (RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6), if
-    ///     it sent one.
-    ///   - channel: the channel that the sign-in is for.
-    ///   - redirect: the redirect URI that was used.
+    ///   - code: the server's `error` code (RFC 6749 §4.1.2.1 and §5.2, OpenID Connect Core §3.1.2.6), if it
+    ///     sent one.
+    ///   - channel: the channel to sign in to.
+    ///   - redirect: the redirect URI of the sign-in.
     init(_ words: String, code: String?, channel: String, redirect: String) {
         self.words = words
         self.code = code

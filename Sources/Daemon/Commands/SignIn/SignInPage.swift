@@ -2,20 +2,20 @@ import NetproxyHTTPMessage
 import NetproxyService
 import NetworkCore
 
-/// What a browser shows when it comes back from a sign-in: a page without scripts, pictures or links.
+/// The page that a browser shows after a sign-in, without scripts, images or links.
 struct SignInPage: Sendable {
-    /// The channel that the sign-in is for.
+    /// The channel to sign in to.
     let channel: String
     /// The authorization server's name.
     let server: String
 
-    /// How the sign-in ended.
+    /// The outcome of a sign-in.
     enum Ending: Sendable {
         case signedIn
         case failed(SignInFailure)
     }
 
-    /// The page at the end of the sign-in.
+    /// Returns the page for the end of the sign-in.
     func response(_ ending: Ending) -> Response {
         switch ending {
         case .signedIn:
@@ -36,7 +36,7 @@ struct SignInPage: Sendable {
         }
     }
 
-    /// The page for a request that does not belong to the sign-in.
+    /// Returns the page for a request that does not belong to the sign-in.
     func stray(_ status: HTTPStatus, _ what: String) -> Response {
         response(
             status,
@@ -47,7 +47,7 @@ struct SignInPage: Sendable {
         )
     }
 
-    /// How the outcome looks, in addition to its words.
+    /// The symbol for an outcome, in addition to its text.
     private enum Look: String {
         case good = "✓"
         case bad = "✕"

@@ -4,9 +4,9 @@ import NetproxyEventIO
 import NetworkCore
 import OAuth
 
-/// Moves tokens out of the configured store into a file, and into it, for `netproxy state`.
+/// Moves tokens from the configured store to a file and back, for `netproxy state`.
 ///
-/// All families are locked until all is done, so that no daemon renews in between.
+/// All token families stay locked until the work is done, so that no daemon renews in between.
 package struct StateTransfer {
     /// A failure that the user can act on.
     package struct Failure: Error, CustomStringConvertible {
@@ -14,7 +14,7 @@ package struct StateTransfer {
         package let description: String
     }
 
-    /// How long a renewal of a daemon is waited for.
+    /// The maximum time to wait for a daemon's renewal.
     private static let patience = Duration.seconds(3)
 
     private struct Held {
@@ -28,7 +28,7 @@ package struct StateTransfer {
     private let loop: EventLoop
     private let clock = SystemClock()
 
-    /// Prepares to speak to the store of a configuration.
+    /// Opens the store of a configuration.
     ///
     /// - Throws: `Failure`.
     package init(_ configuration: ProxyConfiguration, environment: [String: String]) throws {
@@ -45,10 +45,10 @@ package struct StateTransfer {
         }
     }
 
-    /// Ends the background work; call nothing else after it.
+    /// Stops the background work; call no other method afterward.
     package func close() { loop.stop() }
 
-    /// Does some work, and waits until the store's locks are released.
+    /// Runs some work, and waits until the store's locks are released.
     package func settling(_ work: () async throws -> Void) async throws {
         try await place.settling(work)
     }
@@ -56,10 +56,10 @@ package struct StateTransfer {
     /// Writes all tokens to a file, and removes them from the store.
     ///
     /// - Parameters:
-    ///   - path: a file that must not exist.
-    ///   - keeps: whether they stay in the store, as for a backup.
+    ///   - path: the path of a new file.
+    ///   - keeps: whether the tokens stay in the store, as for a backup.
     /// - Returns: the families, in order.
-    /// - Throws: `Failure`.
+    /// - Throws: `Failure`, also if the file exists.
     package func export(to path: String, keeping keeps: Bool) async throws -> [String] {
         try await explaining {
             let held = try await lock(try await place.families())
@@ -86,13 +86,13 @@ package struct StateTransfer {
         }
     }
 
-    /// Stores the tokens of a file.
+    /// Stores the tokens in a file.
     ///
     /// - Parameters:
-    ///   - path: what `export` wrote.
-    ///   - replaces: whether tokens that are stored already are replaced.
+    ///   - path: the path of a file written by `export`.
+    ///   - replaces: whether to replace stored tokens.
     /// - Returns: the families, in order.
-    /// - Throws: `Failure`, before anything is stored if a family has tokens.
+    /// - Throws: `Failure`; if a family already has tokens, nothing is stored.
     package func `import`(from path: String, replacing replaces: Bool) async throws -> [String] {
         try await explaining {
             let archive = try TokenArchive(at: path, by: try await place.seal())
@@ -116,7 +116,7 @@ package struct StateTransfer {
                 }
             } catch {
                 guard !stored.isEmpty else { throw error }
-                // Daemons may renew those at once: the file's are spent then.
+                // Daemons may renew the stored tokens immediately, which invalidates those in the file.
                 throw Failure(
                     description:
                         "\(error); the tokens of \(stored.joined(separator: ", ")) are stored, "

@@ -19,7 +19,7 @@ package struct HeaderSecret: Sendable, Hashable {
 
 /// The rules for the names and values of configured header fields.
 enum HeaderFields {
-    /// Whether the field describes a connection or message, so that netproxy sets it itself.
+    /// Whether the field describes a connection or message and netproxy sets it itself.
     static func isReserved(_ name: String) -> Bool {
         let name = name.lowercased()
         return name.hasPrefix("proxy-") || reserved.contains(name)
@@ -30,14 +30,14 @@ enum HeaderFields {
         "upgrade", "via",
     ]
 
-    /// Whether a rule may name the field; reports a reserved one.
+    /// Whether a rule may name the field; reports a reserved field.
     static func allows(_ name: String, at place: Place, in reading: Reading) -> Bool {
         guard isReserved(name) else { return true }
         reading.report("netproxy sets \(name) itself", at: place)
         return false
     }
 
-    /// Whether an entry of a map names a field that a rule may name, once; reports any other.
+    /// Whether an entry of a map names an allowed field for the first time; reports any other entry.
     static func accepts(
         _ entry: ConfigNode.Entry,
         among names: inout Set<String>,

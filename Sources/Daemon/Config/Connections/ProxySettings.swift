@@ -1,6 +1,6 @@
 import NetproxyHTTPMessage
 
-/// Another proxy through which a server is reached.
+/// Another proxy on the way to a server.
 package struct ProxySettings: Sendable, Hashable {
     /// The credentials of a proxy that requires authentication.
     package struct Login: Sendable, Hashable {
@@ -14,9 +14,9 @@ package struct ProxySettings: Sendable, Hashable {
 }
 
 extension Origin {
-    /// The exposure of a credential on the way there, and the fix.
+    /// Returns the exposure of a credential on the way to the origin, with the fix.
     ///
-    /// Nil if it would not: over TLS, or if the connection does not leave this machine.
+    /// Nil if the credential is not exposed: over TLS, or if the connection does not leave this machine.
     func exposure(over proxy: ProxySettings?) -> String? {
         if scheme == .https { return nil }
         guard isLoopback else {

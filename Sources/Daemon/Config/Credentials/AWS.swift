@@ -44,7 +44,7 @@ struct AWSRoleKeys: SectionKeys {
 }
 
 extension Form<String> {
-    /// The name of a region or of a service.
+    /// The name of a region or a service.
     fileprivate static func awsName(_ expected: String) -> Form {
         .text(expected) { text in
             (1...64).contains(text.utf8.count)
@@ -56,7 +56,7 @@ extension Form<String> {
 }
 
 extension Form<AWSSettings.AccessKeyID> {
-    /// The id of a key, as a text or as a secret.
+    /// The ID of a key, as a text or as a secret.
     fileprivate static var accessKeyID: Form {
         let form = quiet(
             "a key id of letters and digits, or a SECRET such as file:/path",
@@ -70,7 +70,7 @@ extension Form<AWSSettings.AccessKeyID> {
     }
 }
 
-/// A signature of each request with credentials of AWS.
+/// A signature of each request with AWS credentials.
 struct AWSKind: CredentialKind {
     static let key = Key("aws", AWSKeys.self)
 
@@ -96,7 +96,7 @@ struct AWSKind: CredentialKind {
             let names = kinds.map(\.name).joined(separator: ", ")
             kinds[1].report("credentials have one source, found \(names)")
         }
-        // Every one is read, so that the errors of all are reported.
+        // Read every source, to report the errors of all.
         let sources = [
             keys(in: section), section[\.exec].map(AWSSettings.Source.exec), metadata(in: section),
         ]
@@ -224,7 +224,7 @@ struct AWSKind: CredentialKind {
 }
 
 extension AWSSettings {
-    /// The source of the credentials, without them.
+    /// The source of the credentials, without the credentials themselves.
     fileprivate var origin: String {
         let base: String? =
             switch source {

@@ -1,19 +1,19 @@
 package import NetproxyHTTPMessage
 
-/// Credentials of AWS, with which each request is signed (Signature Version 4).
+/// AWS credentials that sign each request (Signature Version 4).
 package struct AWSSettings: Sendable, Hashable {
-    /// The source of the credentials; `nil` if a web identity takes a role.
+    /// The source of the credentials; `nil` if a web identity assumes a role.
     package var source: Source?
-    /// The role that they take.
+    /// The role that the credentials assume.
     package var role: Role?
-    /// The region that is signed for; `nil`: the one in the upstream's host.
+    /// The region in signatures; `nil` for the region in the upstream's host.
     package var region: String?
-    /// The signing name of the service; `nil`: the one in the upstream's host.
+    /// The signing name of the service; `nil` for the service in the upstream's host.
     package var service: String?
 
     /// A source of credentials.
     package enum Source: Sendable, Hashable {
-        /// Keys that are configured.
+        /// The configured keys.
         case keys(Keys)
         /// A `credential_process`: its absolute path and arguments.
         case exec([String])
@@ -35,7 +35,7 @@ package struct AWSSettings: Sendable, Hashable {
         package var sessionToken: SecretReference?
     }
 
-    /// The public half of a pair, which need not be kept secret.
+    /// The public half of a pair, which is not secret.
     package enum AccessKeyID: Sendable, Hashable {
         case text(String)
         case secret(SecretReference)
@@ -52,40 +52,41 @@ package struct AWSSettings: Sendable, Hashable {
             }
         }
 
-        /// The secret that it is read from, if it is one.
+        /// The reference to the secret, or nil if the ID is a text.
         package var reference: SecretReference? {
             if case .secret(let reference) = self { reference } else { nil }
         }
     }
 
-    /// A role that is assumed through the Security Token Service.
+    /// A role assumed through the Security Token Service.
     package struct Role: Sendable, Hashable {
         package var arn: String
-        /// The session's name; `nil`: made of the channel's.
+        /// The session's name; `nil` derives it from the channel's name.
         package var sessionName: String?
         package var externalID: String?
-        /// The lifetime of its credentials; `nil`: the service's default.
+        /// The lifetime of the role's credentials; `nil` for the service's default.
         package var duration: Duration?
-        /// The token of an identity provider, in place of credentials.
+        /// The token of an identity provider, used instead of credentials.
         package var webIdentityToken: SecretReference?
-        /// The service's URL; `nil`: that of the region.
+        /// The service's URL; `nil` for that of the region.
         package var url: EndpointURL?
     }
 
-    /// The region and the service of requests to an upstream; each `nil` if it is not known.
+    /// Returns the region and the service of requests to an upstream, each `nil` if unknown.
     package func scope(for upstream: Origin?) -> (region: String?, service: String?) {
         let endpoint = upstream.map { AWSEndpoint(host: $0.host) }
         return (region ?? endpoint?.region, service ?? endpoint?.service)
     }
 
-    /// The region whose Security Token Service a channel uses because of its upstream alone; `nil` where the
-    /// settings name one, or take no role.
+    /// Returns the region whose Security Token Service a channel uses because of its upstream alone.
+    ///
+    /// `nil` if the settings name a region or the service's URL, or assume no role.
     package func tokenRegion(for upstream: Origin?) -> String? {
         guard let role, role.url == nil, region == nil else { return nil }
         return scope(for: upstream).region
     }
 
-    /// The secrets that are read at the start; not the web identity, which is read for each request.
+    /// The secrets to read at the start, without the web identity, which is read for each request.
     package var secretReferences: [SecretReference] {
         guard case .keys(let keys) = source else { return [] }
         return [keys.accessKeyID.reference, keys.secretAccessKey, keys.sessionToken]
@@ -94,10 +95,10 @@ package struct AWSSettings: Sendable, Hashable {
 }
 
 extension AWSSettings.Role {
-    /// The URL of the Security Token Service, and the region that requests to it are signed for.
+    /// Returns the URL of the Security Token Service, and the region in signatures of requests to it.
     ///
-    /// - Parameter region: that of the channel.
-    /// - Returns: the service of that region, unless the settings name another.
+    /// - Parameter region: the region of the channel.
+    /// - Returns: the service of that region, unless the settings name another one.
     package func tokenService(in region: String) -> (url: EndpointURL, region: String) {
         if let url {
             return (url, AWSEndpoint(host: url.origin.host).region ?? region)

@@ -7,9 +7,9 @@ package enum Authentication: Sendable, Hashable {
     case header(name: String, value: SecretReference)
     /// A helper program that prints a token: its absolute path and arguments.
     case exec([String])
-    /// Keys of AWS, which sign each request.
+    /// AWS keys that sign each request.
     case aws(AWSSettings)
-    /// A token that is signed here.
+    /// A token that netproxy signs.
     case jwt(JWTSettings)
     /// A key that signs each request.
     case hmac(HMACSettings)

@@ -1,4 +1,4 @@
-/// A token that is sent as it is.
+/// A token sent without changes.
 struct BearerKind: CredentialKind {
     static let key = Key("bearer", .unmentionedSecret)
 

@@ -1,20 +1,20 @@
-/// A credential as configured: of a channel, or an identity that several channels share.
+/// The configured credential of a channel, or of an identity that several channels share.
 ///
-/// Channels whose credentials are equal get the same tokens, by the same requests.
+/// Channels with equal credentials share the same tokens and token requests.
 package struct CredentialConfiguration: Sendable, Hashable {
     /// The owner of a credential.
     package enum Owner: Sendable, Hashable, CustomStringConvertible {
         case channel(String)
         case identity(String)
 
-        /// The name, which stored tokens have, too.
+        /// The name, which is also the name of the stored tokens.
         package var name: String {
             switch self {
             case .channel(let name), .identity(let name): name
             }
         }
 
-        /// As messages name it: `channel orders`.
+        /// The owner in messages: `channel orders`.
         package var description: String {
             switch self {
             case .channel(let name): "channel \(name)"
@@ -22,7 +22,7 @@ package struct CredentialConfiguration: Sendable, Hashable {
             }
         }
 
-        /// A key of the credential as messages name it: `auth.bearer`.
+        /// Returns a key of the credential for messages: `auth.bearer`.
         package func key(_ name: String) -> String {
             switch self {
             case .channel: "auth.\(name)"
@@ -40,17 +40,17 @@ package struct CredentialConfiguration: Sendable, Hashable {
     }
 
     package var owner: Owner
-    /// The settings, narrowed to the part that the channel asks for.
+    /// The settings, narrowed to the part that the channel requests.
     package var authentication: Authentication
     /// Whether the channel narrows the credential of its identity, so that each refresh names the scopes.
     package var isNarrowed = false
-    /// Whether secrets may go to an authorization server in the clear.
+    /// Whether secrets may be sent to an authorization server unencrypted.
     package var allowInsecure: Bool
     /// The trust in authorization servers, and the client certificate for them.
     package var tls: UpstreamTLS
-    /// The users whose requests get it, and no others; empty means all users.
+    /// The only users whose requests receive the credential; empty means all users.
     package var users: [UInt32] = []
-    /// Whether tokens that each machine could request by itself are kept where all machines find them.
+    /// Whether all machines share the tokens, even those that each machine could request itself.
     package var isShared = false
 
     package var name: String { owner.name }
@@ -60,22 +60,22 @@ package struct CredentialConfiguration: Sendable, Hashable {
         if case .identity(let name) = owner { name } else { nil }
     }
 
-    /// The keys that sign requests to AWS, if it has any.
+    /// The settings of AWS credentials; nil for another kind.
     package var aws: AWSSettings? {
         if case .aws(let settings) = authentication { settings } else { nil }
     }
 
-    /// The settings of its tokens, if it has any.
+    /// The OAuth settings; nil for another kind.
     package var oauth: OAuthSettings? {
         if case .oauth(let settings) = authentication { settings } else { nil }
     }
 }
 
-/// A credential that several channels share, as its own section says.
+/// A credential that several channels share, with a section of its own.
 package struct IdentityConfiguration: Sendable, Hashable {
     /// The credential of channels that do not narrow it.
     package var credential: CredentialConfiguration
-    /// Its place in requests, if the identity states one.
+    /// The place of the credential in requests, if the identity states one.
     package var placement: CredentialPlacement?
 
     package var name: String { credential.name }

@@ -1,4 +1,4 @@
-/// The keys that the `auth` of a channel and an identity share, besides those of the kinds.
+/// The keys shared by the `auth` of a channel and an identity, without those of the kinds.
 struct CredentialKeys: SectionKeys {
     static let table = KeyTable(Self())
 
@@ -12,6 +12,6 @@ extension Section<CredentialKeys> {
     /// The slots of the keys that state the place of the credential.
     var places: [Slot] { [self.location, self.name, self.prefix] }
 
-    /// Whether a place is stated.
+    /// Whether any of these keys is written.
     var hasPlace: Bool { places.contains(where: \.isWritten) }
 }

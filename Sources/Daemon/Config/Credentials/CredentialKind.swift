@@ -1,6 +1,7 @@
-/// A kind of credential: its key in `auth`, the reader of its settings, its checks, its secrets and its label.
+/// A kind of credential: its key in `auth`, the reader of its settings, its checks, its secrets and its
+/// label.
 ///
-/// A kind is one file of this folder, and one line of ``CredentialKinds``.
+/// A kind consists of one file in this folder and one line in ``CredentialKinds``.
 protocol CredentialKind<Settings>: Sendable {
     associatedtype Settings
 
@@ -9,31 +10,31 @@ protocol CredentialKind<Settings>: Sendable {
 
     /// Reads the settings; reports invalid ones.
     func read(_ section: Section<CredentialKeys>) -> Settings?
-    /// The credential with these settings.
+    /// Returns the credential with these settings.
     func authentication(_ settings: Settings) -> Authentication
-    /// The settings of a credential; nil if it is of another kind.
+    /// Returns the settings of a credential, or nil for another kind.
     func settings(of authentication: Authentication) -> Settings?
 
-    /// The short text by which `netproxy why` names the credential, without its secrets.
+    /// Returns a short text that identifies the credential in `netproxy why`, without its secrets.
     func label(_ settings: Settings) -> String
-    /// The secrets of one line that are read at the start.
+    /// Returns the secrets of one line to read at the start.
     func secrets(_ settings: Settings) -> [SecretReference]
-    /// The keys of several lines that are read at the start.
+    /// Returns the keys of several lines to read at the start.
     func documents(_ settings: Settings) -> [SecretReference]
-    /// The header fields that the credential sets besides its own.
+    /// Returns the header fields that the credential sets in addition to its own.
     func companionFields(_ settings: Settings) -> [CompanionField]
 
-    /// The place of the credential in a request; nil if `placement` was invalid, which is reported.
+    /// Returns the place of the credential in a request, or nil if `placement` is invalid, which is reported.
     func place(_ settings: Settings, by placement: PlacementReader) -> CredentialPlacement?
     /// Checks the credential against the channel that uses it.
     func check(_ settings: Settings, in use: CredentialUse)
-    /// Checks the credential against the TLS settings of its owner, which `tls` holds.
+    /// Checks the credential against the TLS settings of its owner, in the slot `tls`.
     func check(_ settings: Settings, with configured: UpstreamTLS, at tls: Slot)
     /// Whether machines can share the tokens of the credential.
     var sharesTokens: Bool { get }
-    /// Whether the credential signs each request as a whole, with its content.
+    /// Whether the credential signs the whole request, including its content.
     var signsRequests: Bool { get }
-    /// Checks that an identity can have the credential.
+    /// Checks that an identity may have the credential.
     func checkIdentity(_ settings: Settings, _ section: Section<CredentialKeys>)
 }
 
@@ -50,14 +51,14 @@ extension CredentialKind {
     func checkIdentity(_: Settings, _: Section<CredentialKeys>) {}
 }
 
-/// A header field that a credential sets besides its own.
+/// A header field that a credential sets in addition to its own.
 struct CompanionField {
     let name: String
-    /// The key that makes the credential set it.
+    /// The key that makes the credential set the field.
     let key: String
 }
 
-/// A channel and one of its credentials, as far as the kinds check them together.
+/// A channel and one of its credentials, for the checks that concern both.
 struct CredentialUse {
     let credential: CredentialConfiguration
     /// The channel's own `auth`, without keys if the credential belongs to an identity.
@@ -69,15 +70,16 @@ struct CredentialUse {
     /// The slots of the channel.
     let upstream, hostSlot, auth, stub, refusalStatus: Slot
 
-    /// The responses besides a 401 that count as refusals of the credential.
+    /// The responses other than a 401 that count as refusals of the credential.
     enum Refusals {
         case none
         case byStatus
         case byContent
     }
 
-    /// The slot for errors about a key of the credential's settings: that of the channel's own credential, or
-    /// `auth`, which names the identity.
+    /// Returns the slot for errors about a key of the credential's settings.
+    ///
+    /// It is the slot of the channel's own credential, or `auth`, which names the identity.
     func slot<Keys: SectionKeys, Value>(
         _ key: KeyPath<Keys, Key<Value>>,
         of settings: Key<Section<Keys>>

@@ -1,4 +1,4 @@
-/// The kinds of credentials: one line for each.
+/// The registry of credential kinds, with one line for each.
 enum CredentialKinds {
     static let all: [any CredentialKind] = [
         BearerKind(),
@@ -13,17 +13,17 @@ enum CredentialKinds {
 
     static let keys: [any DeclaredKey] = all.map(\.key)
 
-    /// The keys of the kinds, as errors list them.
+    /// The keys of the kinds, in the order of error messages.
     static let names = keys.map(\.name)
 
-    /// The kind of a credential; nil without a credential.
+    /// Returns the kind of a credential, or nil without a credential.
     static func kind(of authentication: Authentication) -> (any CredentialKind)? {
         all.first { $0.matches(authentication) }
     }
 }
 
 extension Authentication {
-    /// The short text by which `netproxy why` names the credential, without its secrets.
+    /// The short text that identifies the credential in `netproxy why`, without its secrets.
     package var label: String {
         CredentialKinds.kind(of: self)?.label(of: self) ?? "nothing"
     }
@@ -35,18 +35,18 @@ extension CredentialConfiguration {
         CredentialKinds.kind(of: authentication)?.secrets(of: authentication) ?? []
     }
 
-    /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
+    /// The keys of several lines that the credential names, without the tokens of a token exchange, which are
     /// read for each request.
     package var documentReferences: [SecretReference] {
         CredentialKinds.kind(of: authentication)?.documents(of: authentication) ?? []
     }
 
-    /// Whether it signs each request as a whole, with its content.
+    /// Whether the credential signs the whole request, including its content.
     package var signsRequests: Bool {
         CredentialKinds.kind(of: authentication)?.signsRequests ?? false
     }
 
-    /// The header fields that the credential sets besides its own.
+    /// The header fields that the credential sets in addition to its own.
     var companionFields: [CompanionField] {
         CredentialKinds.kind(of: authentication)?.companionFields(of: authentication) ?? []
     }

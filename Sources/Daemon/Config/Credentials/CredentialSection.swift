@@ -1,9 +1,11 @@
-/// Reads the one credential of a channel or of an identity.
+/// Reads the single credential of a channel or an identity.
 struct CredentialSection {
     let section: Section<CredentialKeys>
 
-    /// Reads the credential; reports a second kind, of which `identity` is one, and `details` that have no
-    /// effect without a credential.
+    /// Reads the credential.
+    ///
+    /// Reports a second kind, including `identity`, and `details` without effect because there is no
+    /// credential.
     func authentication(or identity: [Slot] = [], details: [Slot] = []) -> Authentication {
         let kinds = CredentialKinds.names.map(section.slot) + identity
         let written = kinds.filter(\.isWritten)
@@ -23,12 +25,12 @@ struct CredentialSection {
                 )
             }
         }
-        // Every kind is read, so that the errors of all are reported.
+        // Read every kind, to report the errors of all.
         return CredentialKinds.all.filter { section.slot($0.key.name).isWritten }
             .compactMap { $0.credential(in: section) }.first ?? .none
     }
 
-    /// The place of a credential; nil without one.
+    /// Returns the place of a credential, or nil without one.
     func placement(of credential: Authentication) -> CredentialPlacement? {
         let reader = PlacementReader(section: section)
         return CredentialKinds.kind(of: credential)?.place(of: credential, by: reader)

@@ -14,6 +14,6 @@ struct ExecKind: CredentialKind {
 
     func label(_ command: [String]) -> String { "auth.exec (\(command.first ?? ""))" }
 
-    /// The program prints the secret; no reference is read at the start.
+    /// Returns nothing, because the program prints the secret.
     func secrets(_: [String]) -> [SecretReference] { [] }
 }

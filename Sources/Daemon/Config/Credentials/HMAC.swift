@@ -13,7 +13,7 @@ struct HMACKeys: SectionKeys {
     let keyEncoding = Key("key_encoding", .choice(SharedKeyEncoding.self), default: "text")
 }
 
-/// A signature of each request with a key that the API knows too.
+/// A signature of each request with a key shared with the API.
 struct HMACKind: CredentialKind {
     static let key = Key("hmac", HMACKeys.self)
 
@@ -42,7 +42,7 @@ struct HMACKind: CredentialKind {
         return key == nil || message == nil ? nil : settings
     }
 
-    /// The API needs every signed value to verify the signature.
+    /// Reports a missing field for a signed value, which the API needs to verify the signature.
     private func checkIsSent(_ word: SignedText.Word, in settings: HMACSettings, _ fields: Slot) {
         guard !settings.fields.contains(where: { $0.value.words.contains(word) }) else { return }
         fields.require(

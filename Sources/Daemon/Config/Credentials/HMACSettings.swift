@@ -7,7 +7,7 @@ package struct HMACSettings: Sendable, Hashable {
     package var message: SignedText
     /// The notation of the signature.
     package var encoding: Encoding
-    /// Fields that go with the signature, in the order of the file.
+    /// The fields sent with the signature, in the order of the file.
     package var fields: [Field]
     /// The notation of `{timestamp}`.
     package var date: DateForm
@@ -24,7 +24,7 @@ package struct HMACSettings: Sendable, Hashable {
         case hex, base64
     }
 
-    /// A time of day.
+    /// A notation of times.
     package enum DateForm: String, Sendable, CaseIterable {
         /// Seconds since 1970.
         case unix
@@ -36,7 +36,7 @@ package struct HMACSettings: Sendable, Hashable {
         case iso8601
     }
 
-    /// A field that goes with the signature.
+    /// A field sent with the signature.
     package struct Field: Sendable, Hashable {
         package var name: String
         package var value: SignedText
@@ -46,13 +46,13 @@ package struct HMACSettings: Sendable, Hashable {
         }
     }
 
-    /// Whether the signature, or a field beside it, has a word in it.
+    /// Whether the signature or one of its fields contains a word.
     package func uses(_ word: SignedText.Word) -> Bool {
         message.words.contains(word) || fields.contains { $0.value.words.contains(word) }
     }
 }
 
-/// A text with words in braces that stand for parts of a request.
+/// A text with words in braces that represent parts of a request.
 package struct SignedText: Sendable, Hashable {
     package var parts: [Part]
 
@@ -65,9 +65,9 @@ package struct SignedText: Sendable, Hashable {
     /// A word for a part of the request.
     package enum Word: String, Sendable, CaseIterable {
         case method
-        /// Without the query.
+        /// The path without the query.
         case path
-        /// Without the question mark.
+        /// The query without the question mark.
         case query
         /// Path and query.
         case target
@@ -80,7 +80,7 @@ package struct SignedText: Sendable, Hashable {
         case nonce
     }
 
-    /// A word in braces that has no meaning.
+    /// The error of an unknown word in braces.
     package struct UnknownWord: Error {
         let word: Substring
     }
@@ -89,7 +89,7 @@ package struct SignedText: Sendable, Hashable {
         self.parts = parts
     }
 
-    /// Reads a text; braces around anything but a name are text.
+    /// Parses a text; braces around anything except a name are plain text.
     package init(text: String) throws(UnknownWord) {
         var parts: [Part] = []
         var rest = text[...]
@@ -117,7 +117,7 @@ package struct SignedText: Sendable, Hashable {
         self.parts = parts
     }
 
-    /// The words in it.
+    /// The words in the text.
     var words: [Word] {
         parts.compactMap { part in
             if case .word(let word) = part { word } else { nil }

@@ -6,7 +6,7 @@ struct HeaderCredentialKeys: SectionKeys {
     let value = Key("value", .secret { .fieldValue($0, after: "") })
 }
 
-/// A secret in a header field of its own.
+/// A secret in a header field with a configured name.
 struct HeaderKind: CredentialKind {
     typealias Settings = (name: String, value: SecretReference)
 

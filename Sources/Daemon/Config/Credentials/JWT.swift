@@ -18,7 +18,7 @@ extension Form<String?> {
     /// The `typ` of a token's header, or `off`.
     fileprivate static var tokenType: Form {
         let form = Form.off(or: .text)
-        // Any text; a schema lists no words.
+        // The text is arbitrary, so the schema lists no words.
         return Form(.text, form.read)
     }
 }
@@ -65,12 +65,12 @@ struct JWTKind: CredentialKind {
 private struct ClaimReader {
     let reading: Reading
 
-    /// The claims except those that netproxy sets.
+    /// Returns the claims except those that netproxy sets.
     func claims(_ entries: [ConfigNode.Entry]) -> [JWTSettings.Claim] {
         entries.filter { JWTSettings.Stamp(rawValue: $0.key) == nil }.compactMap(claim)
     }
 
-    /// The times and the id of a token, whose values netproxy sets.
+    /// Returns the times and the ID of a token, whose values netproxy sets.
     func stamps(_ entries: [ConfigNode.Entry]) -> Set<JWTSettings.Stamp> {
         var stamps = JWTSettings.Stamp.usual
         for entry in entries {

@@ -1,12 +1,12 @@
-/// The tokens that netproxy signs for a channel: JSON Web Tokens (RFC 7519) that the API takes as they are.
+/// The tokens that netproxy signs for a channel: JSON Web Tokens (RFC 7519) that the API accepts directly.
 package struct JWTSettings: Sendable, Hashable {
     /// A private key in PEM.
     package var key: SecretReference
-    /// The algorithm that the key must sign with; nil accepts that of the key.
+    /// The required algorithm of the key; nil accepts any key.
     package var algorithm: Algorithm?
-    /// The key id (`kid`) registered with the API.
+    /// The key ID (`kid`) registered with the API.
     package var id: String?
-    /// The `typ` of the header; nil leaves it out.
+    /// The `typ` of the header; nil omits it.
     package var type: String?
     /// The claims, in the order of the file, without those that netproxy sets.
     package var claims: [Claim]
@@ -28,7 +28,7 @@ package struct JWTSettings: Sendable, Hashable {
         package static let usual: Set<Stamp> = [.issuedAt, .expiry]
     }
 
-    /// A claim as configured.
+    /// A configured claim.
     package struct Claim: Sendable, Hashable {
         package var name: String
         package var value: Value

@@ -1,4 +1,4 @@
-/// The parts of an identity's tokens that a channel asks for.
+/// The parts of an identity's tokens that a channel requests.
 struct NarrowingKeys: SectionKeys {
     static let table = KeyTable(Self())
 
@@ -11,7 +11,7 @@ struct NarrowingKeys: SectionKeys {
     let resource = Key("resource", .resources, default: [])
 }
 
-/// Narrows the credential of an identity to the part that a channel asks for.
+/// Narrows the credential of an identity to the part that a channel requests.
 struct Narrowing {
     let section: Section<NarrowingKeys>
 
@@ -26,7 +26,7 @@ struct Narrowing {
         }
     }
 
-    /// The part of the credential that the channel gets.
+    /// Returns the part of the credential for the channel.
     func narrowed(_ credential: CredentialConfiguration) -> CredentialConfiguration {
         guard !written.isEmpty else { return credential }
         guard case .oauth(var settings) = credential.authentication else {
@@ -59,8 +59,10 @@ struct Narrowing {
         return credential
     }
 
-    /// A channel can only narrow the scopes: a refresh returns at most the scopes of the sign-in (RFC 6749 §6),
-    /// and the identity limits a client's own token.
+    /// Returns the scopes of the channel, which can only narrow those of the identity.
+    ///
+    /// A refresh returns at most the scopes of the sign-in (RFC 6749 §6), and the identity limits a client's
+    /// own token.
     private func scopes(within settings: OAuthSettings, _ identity: String) -> [String] {
         let scopes = section[\.scopes]
         let beyond = scopes.filter { !settings.scopes.contains($0) }

@@ -1,4 +1,4 @@
-/// Tokens of an OAuth 2.0 server.
+/// Tokens from an OAuth 2.0 server.
 struct OAuthKind: CredentialKind {
     static let key = Key("oauth", OAuthKeys.self)
 
@@ -74,8 +74,10 @@ struct OAuthKind: CredentialKind {
         }
     }
 
-    /// A token bound to a certificate is valid only with that certificate (RFC 8705 §3), so the token
-    /// endpoint gets the same one as the API.
+    /// Checks that tokens bound to a certificate have a client certificate.
+    ///
+    /// Such a token is valid only with that certificate (RFC 8705 §3), so the token endpoint receives the
+    /// same one as the API.
     func check(_ settings: OAuthSettings, with configured: UpstreamTLS, at tls: Slot) {
         guard settings.clientAuthentication == .tls, configured.clientCertificate == nil else {
             return

@@ -6,7 +6,7 @@ struct PlacementReader {
 
     var location: CredentialPlacement.Location { section[\.location] }
 
-    /// The place, for kinds that can go anywhere.
+    /// Returns the place, for kinds that support any place.
     func placement() -> CredentialPlacement? {
         switch location {
         case .header: return field()
@@ -22,8 +22,8 @@ struct PlacementReader {
         }
     }
 
-    /// The resource to check for a secret that is sent in a field after `usual`, unless the section states
-    /// another prefix.
+    /// Returns the resource to check for a secret in a field after `usual`, or after the section's own
+    /// prefix.
     func mention(_ secret: SecretReference, after usual: String) -> Mention.Resource {
         guard location == .header else { return .secret(secret) }
         return .fieldValue(secret, after: section.prefix.text ?? usual)
@@ -48,7 +48,7 @@ struct PlacementReader {
 }
 
 extension Form<String> {
-    /// The text in front of the secret; blanks at its end count, and `off` is no text.
+    /// The text before the secret; trailing spaces are significant, and `off` means no text.
     static var prefix: Form {
         .quiet("a text without control characters or leading spaces", as: .opaque) { text in
             if text == "off" { return "" }

@@ -17,7 +17,7 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
         self.draft = draft
     }
 
-    /// The error of a file that is not UTF-8, at its first invalid byte.
+    /// Returns the error for a file that is not UTF-8, at its first invalid byte.
     static func invalidUTF8(_ bytes: [UInt8], file: String) -> ConfigurationErrors {
         // Decoding puts U+FFFD at the first invalid byte and changes nothing before it.
         let repaired = String(decoding: bytes, as: UTF8.self)
@@ -39,13 +39,13 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
 
     /// Whether the errors affect one of these keys or anything below it.
     ///
-    /// They do if the key is misspelt, or if the file as a whole cannot be read.
+    /// They do if the key is misspelled, or if the whole file is unreadable.
     package func concerns(_ keys: [String]) -> Bool {
         errors.contains { error in
             let root = String(error.key.prefix { $0 != "." })
             let known = RootKeys.table.names
             let meant = known.contains(root) ? nil : NearestKey.of(root, among: known)
-            // An included file that cannot be read may have had any channel, or defaults.
+            // An unreadable included file may have contained any channel, or defaults.
             if error.key.isEmpty, draft != nil, !keys.contains(where: Self.isIncluded) {
                 return false
             }

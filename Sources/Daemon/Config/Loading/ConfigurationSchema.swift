@@ -8,8 +8,10 @@ package enum ConfigurationSchema {
         package let preset: String?
     }
 
-    /// Every key, once: the keys of `defaults` are those of a channel, and the kinds of credentials are listed
-    /// under the first map that has them.
+    /// All keys, each listed once.
+    ///
+    /// The keys of `defaults` are those of a channel, and the kinds of credentials are listed under the first
+    /// map that contains them.
     package static let keys: [DeclaredKey] = {
         var walk = Walk()
         walk.add(RootKeys.self, under: "")
@@ -33,7 +35,7 @@ package enum ConfigurationSchema {
             for key in section.declared {
                 let path = prefix + key.name
                 keys.append(DeclaredKey(path: path, preset: key.preset?.text))
-                // A map of its own kind, `channels`, is the address of these keys.
+                // The keys of `defaults` are listed under `channels`.
                 if path != "defaults" { add(key.shape, at: path) }
             }
         }

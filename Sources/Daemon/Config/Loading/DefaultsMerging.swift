@@ -1,8 +1,8 @@
 extension ConfigNode {
-    /// The channel's node merged over the defaults: maps are merged key by key, anything else replaces
-    /// the default.
+    /// Returns the channel's node merged over the defaults: maps are merged key by key, any other value
+    /// replaces the default.
     ///
-    /// Keys keep the order of the defaults; keys of the channel alone come after them.
+    /// Keys have the order of the defaults; keys of only the channel come after them.
     func mergedAsChannel(over defaults: ConfigNode?) -> ConfigNode {
         guard let defaults else { return self }
         // `orders:` without a value is a channel that has only the defaults.
@@ -15,7 +15,7 @@ extension ConfigNode {
         return own.merged(over: defaults, as: .channel)
     }
 
-    /// The kinds of maps that are merged by special rules.
+    /// The kinds of maps with special merge rules.
     private enum MapKind {
         case channel
         case authentication
@@ -70,8 +70,8 @@ extension ConfigNode {
         )
     }
 
-    /// Removes the default's kind of credential if the channel has one, and where that goes: there can
-    /// be only one.
+    /// Removes the default's kind of credential and its place if the channel has a kind of its own, since
+    /// there can be only one.
     private static func withoutReplacedKinds(_ base: [Entry], own: [Entry]) -> [Entry] {
         let kinds = Set(CredentialKinds.names + [AuthenticationKeys.table.keys.identity.name])
         let ownKinds = Set(own.lazy.filter { !$0.value.isNull }.map(\.key)).intersection(kinds)

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Reads the files of `include`.
 package struct IncludedFiles: Sendable {
-    /// Returns the bytes of a file; the errors name that file.
+    /// Returns the bytes of a file, or throws errors with that file's name.
     let read: @Sendable (_ path: String) throws(ConfigurationErrors) -> [UInt8]
 
     package init(
@@ -11,7 +11,7 @@ package struct IncludedFiles: Sendable {
         self.read = read
     }
 
-    /// Reads them as they are.
+    /// Reads the files from the disk.
     package static let onDisk = IncludedFiles { path throws(ConfigurationErrors) in
         if let contents = FileManager.default.contents(atPath: path) { return Array(contents) }
         let error = ConfigurationError(
@@ -23,15 +23,15 @@ package struct IncludedFiles: Sendable {
         throw ConfigurationErrors([error])
     }
 
-    /// The paths that a pattern stands for, in the order of their names.
+    /// Returns the paths that match a pattern, in alphabetical order.
     ///
-    /// In the last part of the path, `*` stands for any characters, but not for a dot at the beginning,
-    /// like in a shell. A path without a star is returned whether there is such a file or not.
+    /// In the last part of the path, `*` matches any characters except a dot at the beginning, like in a
+    /// shell. A path without a star is returned even if there is no such file.
     ///
     /// - Parameters:
-    ///   - pattern: an absolute path, or one from the directory of the main file.
+    ///   - pattern: an absolute path, or one relative to the directory of the main file.
     ///   - main: the main file.
-    /// - Returns: the paths; of a relative pattern, from where the main file's path begins.
+    /// - Returns: the paths; those of a relative pattern begin with the directory of the main file.
     static func paths(_ pattern: String, of main: String) -> [String] {
         let slash = main.lastIndex(of: "/").map { main[...$0] } ?? ""
         let path = pattern.hasPrefix("/") ? pattern : slash + pattern
@@ -44,7 +44,7 @@ package struct IncludedFiles: Sendable {
                 atPath: directory.isEmpty ? "." : directory
             )
         } catch {
-            // Like a directory without a file of that name.
+            // Same result as a directory without a matching file.
             return []
         }
         return names.filter { matches($0, name) }.sorted().map { directory + $0 }

@@ -1,10 +1,10 @@
-/// Adds the channels and defaults of the files of `include` to those of the main file.
+/// Adds the channels and defaults of the included files to those of the main file.
 struct Inclusion {
     let reading: Reading
     let files: IncludedFiles
 
-    /// The main file's map with everything that is included, and without what is not a map where one must
-    /// be: that is reported.
+    /// Returns the main file's map with all included entries; reports and omits values that must be maps but
+    /// are not.
     func merged(into root: ConfigNode) -> ConfigNode {
         guard let include = root.child(RootKeys.table.keys.include.name), include.text != "off"
         else {
@@ -33,7 +33,7 @@ struct Inclusion {
         return root
     }
 
-    /// Parses a file; `nil` if it is empty or cannot be parsed, which is reported.
+    /// Parses a file, or returns `nil` if it is empty or if parsing fails, which is reported.
     private func map(of path: String) -> ConfigNode? {
         let source = reading.add(file: path)
         var yaml = YAMLText(file: path, source: source)
@@ -52,7 +52,7 @@ struct Inclusion {
     }
 
     private func added(_ map: ConfigNode, to root: ConfigNode) -> ConfigNode {
-        // It reports other keys, and a value that is not a map.
+        // The section reports other keys, and a value that is not a map.
         let section = Section<IncludedKeys>(map, path: "", position: map.position, in: reading)
         var root = root
         for key in IncludedKeys.table.names {
@@ -77,7 +77,8 @@ struct Inclusion {
         return root
     }
 
-    /// The entries of both maps; what both have is an error, unless it is a map above this depth.
+    /// Returns the entries of both maps; a common key is an error, unless its values are maps above this
+    /// depth.
     private func united(_ first: ConfigNode, with second: ConfigNode, depth: Int) -> ConfigNode {
         guard var entries = first.entries, let others = second.entries else { return first }
         for other in others {
@@ -114,7 +115,7 @@ extension ConfigNode {
         )
     }
 
-    /// The map with another value for a key.
+    /// Returns the map with another value for a key.
     fileprivate func replacing(_ key: String, with value: ConfigNode) -> ConfigNode {
         var entries = entries ?? []
         entries.removeAll { $0.key == key }

@@ -1,7 +1,8 @@
 /// The JSON Schema of a configuration file (draft 2020-12), for editors.
 ///
-/// An editor reads scalars as YAML 1.1 or 1.2 does; the readers see text only: `off` may be a boolean
-/// and `1.2` a number. A schema is never stricter than the readers, except about text in place of a number.
+/// An editor reads scalars as YAML 1.1 or 1.2 does, while the readers see only text: `off` may be a boolean
+/// and `1.2` a number. A schema is never stricter than the readers, except that it rejects text instead of a
+/// number.
 package enum JSONSchema {
     /// The schema, as JSON with a line end.
     package static var text: String {
@@ -83,7 +84,7 @@ package enum JSONSchema {
         return .object([("anyOf", .array([item, items, choices(["off"])]))])
     }
 
-    /// One of these words, and the values that YAML makes of some of them.
+    /// Returns the schema for one of these words, including the values that YAML reads for some of them.
     private static func choices(_ words: [String]) -> JSONValue {
         let read = words.compactMap { word -> JSONValue? in
             switch word {
@@ -115,7 +116,7 @@ private indirect enum JSONValue {
 
     static func texts(_ texts: [String]) -> JSONValue { .array(texts.map(JSONValue.text)) }
 
-    /// The value on several lines, those after the first with this indentation.
+    /// Returns the value on several lines; all lines except the first have this indentation.
     func text(indent: String) -> String {
         let inner = indent + "  "
         switch self {
@@ -129,7 +130,7 @@ private indirect enum JSONValue {
         }
     }
 
-    /// The text in quotes; the schema has no control characters.
+    /// Returns the text in quotes; the schema has no control characters.
     private static func quoted(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
         return "\"\(escaped)\""

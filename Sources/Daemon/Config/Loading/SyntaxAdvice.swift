@@ -1,23 +1,23 @@
 import NetproxyYAML
 
-/// Says what is wrong with a text that is not YAML, in the words of the person who wrote it.
+/// Explains an error in YAML text in terms of the author's mistake.
 ///
-/// A parser knows only which token it could not use. The lines around it tell the usual mistakes apart.
+/// A parser knows only the unexpected token. The lines around it distinguish the usual mistakes.
 struct SyntaxAdvice {
     private let lines: [Substring]
 
     init(_ text: String) {
-        // A line end of Windows is one character of Swift's.
+        // Swift reads a Windows line ending as one character.
         lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     }
 
-    /// The fault with a better message and place, where the lines show the mistake.
+    /// Returns the fault with a better message and position, if the lines show the mistake.
     func explained(_ fault: YAMLFault) -> YAMLFault {
         guard lines.indices.contains(fault.mark.line - 1) else { return fault }
         return tab(fault) ?? colon(fault) ?? indentation(fault) ?? inPlainWords(fault)
     }
 
-    /// The parser's reasons that name no productions of a grammar.
+    /// Returns the fault with a message that names no grammar productions.
     private func inPlainWords(_ fault: YAMLFault) -> YAMLFault {
         let known = Self.plainWords.first { fault.message.contains($0.reason) }
         return known.map { YAMLFault($0.words, at: fault.mark) } ?? fault
@@ -33,7 +33,7 @@ struct SyntaxAdvice {
         ("'-' indicator", "this line continues no list above it; an item begins with '- '"),
     ]
 
-    /// A tab before the first word of the line.
+    /// Returns the fault for a tab before the first word of the line.
     private func tab(_ fault: YAMLFault) -> YAMLFault? {
         let blanks = line(fault.mark.line).prefix { $0 == " " || $0 == "\t" }
         guard let tab = blanks.firstIndex(of: "\t") else { return nil }
@@ -44,7 +44,7 @@ struct SyntaxAdvice {
         )
     }
 
-    /// A second `: ` in a line, or in a value between braces.
+    /// Returns the fault for a second `: ` in a line, or in a value between braces.
     private func colon(_ fault: YAMLFault) -> YAMLFault? {
         let column = fault.mark.column
         let line = line(fault.mark.line)
@@ -65,7 +65,8 @@ struct SyntaxAdvice {
         return item.contains(": ")
     }
 
-    /// A line that is indented like none above it, or a key above it without a colon.
+    /// Returns the fault for a line with an indentation unlike any above it, or for a key above it without a
+    /// colon.
     private func indentation(_ fault: YAMLFault) -> YAMLFault? {
         let isBlock =
             fault.message.contains("block") || fault.message.hasPrefix("mapping values")
@@ -94,7 +95,7 @@ struct SyntaxAdvice {
 
     private func spaces(_ count: Int) -> String { count == 1 ? "1 space" : "\(count) spaces" }
 
-    /// The number of the nearest line above with more than blanks or a comment.
+    /// Returns the number of the nearest line above that has more than white space or a comment.
     private func significantLine(above number: Int) -> Int? {
         (1..<number).last { number in
             line(number).first { !$0.isWhitespace }.map { $0 != "#" } ?? false

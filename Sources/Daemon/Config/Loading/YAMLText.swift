@@ -2,13 +2,14 @@ import NetproxyYAML
 
 /// Parses YAML into ``ConfigNode``s; nothing else uses the YAML parser.
 ///
-/// Scalars stay text: YAML 1.1 would read `off` as a boolean and `1.20` as a number.
+/// Scalars remain text: YAML 1.1 would read `off` as a boolean and `1.20` as a number.
 struct YAMLText {
-    /// 4 MiB: a hundred times the size of any configuration written by hand.
+    /// The maximum size, 4 MiB: a hundred times that of any configuration written by hand.
     static let sizeLimit = ByteCount.mebibytes(4)
-    /// A valid configuration has at most 7 levels.
+    /// The maximum depth; a valid configuration has at most 7 levels.
     static let depthLimit = 32
-    /// Counted after aliases are expanded, so that a few lines cannot become a billion values.
+    /// The maximum number of values after expanding aliases, so that a few lines cannot become a billion
+    /// values.
     static let nodeLimit = 100_000
 
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -25,11 +26,11 @@ struct YAMLText {
         self.source = source
     }
 
-    /// Decodes the bytes of a file.
+    /// Decodes the bytes of a file as UTF-8.
     static func text(of bytes: [UInt8], file: String) throws(ConfigurationErrors) -> String {
-        // A file above the limit may be cut off anywhere; it is refused for its size.
+        // A file above the limit may be cut off anywhere; it is rejected for its size.
         let isWhole = bytes.count <= sizeLimit.bytes
-        // YAML 1.2 §5.2 allows one at the start, and some editors write it.
+        // YAML 1.2 §5.2 allows a byte order mark at the start, and some editors write one.
         let bytes = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(3)) : bytes
         guard
             let text = isWhole
@@ -38,7 +39,7 @@ struct YAMLText {
         return text
     }
 
-    /// Parses the text; nil if it is empty.
+    /// Parses the text, or returns nil if it is empty.
     mutating func parse(_ text: String) throws(ConfigurationError) -> ConfigNode? {
         let start = position(YAMLMark(line: 1, column: 1))
         guard text.utf8.count <= Self.sizeLimit.bytes else {
@@ -49,7 +50,7 @@ struct YAMLText {
             guard let root = try document(of: &composer, text) else { return nil }
             return try convert(root, path: "", key: start, depth: 0)
         } catch {
-            // Their key paths are unknown, because the rest cannot be parsed.
+            // Their key paths are unknown, because the rest of the text is invalid.
             for key in composer.repeatedKeys {
                 let name = ConfigNode.printable(key.key)
                 duplicates.insert(
@@ -143,7 +144,7 @@ struct YAMLText {
             } else {
                 seen[name] = keyPosition.line
             }
-            // The last of equal keys is kept, and only its value is read.
+            // Keep the last of equal keys, and read only its value.
             guard last[name] == index else { continue }
             let node = try convert(entry.value, path: valuePath, key: keyPosition, depth: depth + 1)
             entries.append(.init(key: name, keyPosition: keyPosition, value: node))

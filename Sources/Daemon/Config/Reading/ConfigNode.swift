@@ -1,6 +1,6 @@
 /// A value of the configuration text, with its position.
 ///
-/// It is the form between YAML and typed values, in which `defaults` are merged.
+/// It is the intermediate form between YAML and typed values; `defaults` are merged in this form.
 struct ConfigNode {
     enum Content {
         case null
@@ -19,7 +19,7 @@ struct ConfigNode {
     }
 
     let content: Content
-    /// The key path where the value is written, even if merging moved it.
+    /// The original key path of the value, even if merging moved it.
     let path: String
     let position: Position
     /// The position of the value's key.
@@ -44,7 +44,7 @@ struct ConfigNode {
         if case .map(let entries) = content { entries } else { nil }
     }
 
-    /// The value as shown in errors.
+    /// The value for error messages.
     var found: String {
         switch content {
         case .null: "nothing"
@@ -54,17 +54,17 @@ struct ConfigNode {
         }
     }
 
-    /// The kind of the value, shown in errors if the value itself may be a misplaced secret.
+    /// The kind of the value, for error messages if the value itself may be a misplaced secret.
     var kind: String {
         if case .scalar = content { "a text" } else { found }
     }
 
-    /// The value of a key; nil when it is absent or null.
+    /// Returns the value of a key, or nil if it is absent or null.
     func child(_ key: String) -> ConfigNode? {
         entries?.first { $0.key == key && !$0.value.isNull }?.value
     }
 
-    /// The key as shown in errors; a text that does not look like a key may be a misplaced secret.
+    /// Returns the key for error messages; a text that does not look like a key may be a misplaced secret.
     static func keyName(_ key: String) -> String {
         let isName = key.utf8.allSatisfy { byte in
             switch byte {
@@ -78,12 +78,12 @@ struct ConfigNode {
         return isName && key.utf8.count <= 40 ? key : "…"
     }
 
-    /// The text on one line and without control characters, cut off after 80 characters.
+    /// Returns the text on one line, without control characters and cut off after 80 characters.
     static func printable(_ text: String) -> String {
         withoutControls(text.count > 80 ? text.prefix(80) + "…" : text[...])
     }
 
-    /// The text with a replacement character for every control character and line separator.
+    /// Returns the text with a replacement character for every control character and line separator.
     static func withoutControls(_ text: some StringProtocol) -> String {
         String(
             String.UnicodeScalarView(

@@ -13,7 +13,7 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
     /// `FILE:LINE:COLUMN: KEY: MESSAGE`, always a single line.
     package var description: String {
         let words = "\(key.isEmpty ? "" : "\(key): ")\(message)"
-        // Of an included file, the name is what the directory says.
+        // The name of an included file comes from the directory and may contain anything.
         return ConfigNode.withoutControls("\(file):\(position.line):\(position.column): \(words)")
     }
 }

@@ -3,7 +3,7 @@ import NetproxyHTTPMessage
 extension Form {
     /// A scalar that a parser accepts; otherwise, the error is `expected …, found …`.
     ///
-    /// `bound` returns a more precise expectation for a value that is only out of range.
+    /// `bound` returns a more precise expectation for a value that is merely out of range.
     static func scalar(
         _ expected: String,
         as shape: Shape = .text,
@@ -17,7 +17,7 @@ extension Form {
         }
     }
 
-    /// A scalar in whose place users may write a secret by mistake; an error does not repeat the text.
+    /// A scalar that may be a misplaced secret; an error does not repeat the text.
     static func quiet(
         _ expected: String,
         as shape: Shape = .text,
@@ -33,10 +33,10 @@ extension Form {
 }
 
 extension Form<String> {
-    /// A text that is not empty and has no control characters.
+    /// A nonempty text without control characters.
     static var text: Form { .text("a text", where: TextRules.isPlain) }
 
-    /// A text with a property.
+    /// A text that satisfies a condition.
     static func text(
         _ expected: String,
         where isValid: @escaping @Sendable (String) -> Bool
@@ -99,7 +99,7 @@ extension Form<UInt32> {
 }
 
 extension Form where Value: RawRepresentable<String> & CaseIterable & SendableMetatype {
-    /// One of the words of an enum.
+    /// One of the raw values of an enum.
     static func choice(_: Value.Type) -> Form {
         let words = Value.allCases.map(\.rawValue)
         return .scalar(words.alternatives, as: .choice(words)) { Value(rawValue: $0) }
@@ -121,7 +121,7 @@ extension Form<Duration> {
         }
     }
 
-    /// A duration with a condition, which returns the expectation that it does not meet.
+    /// A duration with a condition, which returns the unmet expectation.
     private static func bounded(_ condition: @escaping @Sendable (Duration) -> String?) -> Form {
         Form(.duration) { slot in
             guard let node = slot.node else { return nil }
@@ -241,7 +241,7 @@ extension Reading {
         do {
             return try parse(text)
         } catch {
-            // A variable's name is no password; any other text may contain one.
+            // The name of a variable is not a password; any other text may contain one.
             let variable = TextRules.variableAdvice(text).map { ", found '\(text)'\($0)" }
             report(error.rawValue + (variable ?? ""), at: node)
             return nil

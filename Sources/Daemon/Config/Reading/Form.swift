@@ -1,7 +1,7 @@
-/// The form of a key's value: how it is read, and its shape.
+/// The form of a key's value: its reader and its shape.
 struct Form<Value>: Sendable {
     let shape: Shape
-    /// Reads a written value; reports an invalid one and returns nil.
+    /// Reads a written value; reports an invalid value and returns nil.
     let read: @Sendable (Slot) -> Value?
 
     init(_ shape: Shape, _ read: @escaping @Sendable (Slot) -> Value?) {
@@ -29,7 +29,7 @@ extension Form {
         Form(.map(Keys.self)) { Section($0) }
     }
 
-    /// A map of declared keys, or another value in its place.
+    /// A map of declared keys, or another value instead.
     static func either<Scalar, Keys: SectionKeys>(
         _ scalar: Form<Scalar>,
         or _: Keys.Type
@@ -39,13 +39,13 @@ extension Form {
         }
     }
 
-    /// A value that another reader reads.
+    /// A value for another reader.
     static func unread(_ shape: Shape) -> Form where Value == ConfigNode {
         Form(shape) { $0.node }
     }
 }
 
-/// A map of declared keys, or another value in its place.
+/// A map of declared keys, or another value instead.
 enum ScalarOrMap<Scalar, Keys: SectionKeys> {
     case scalar(Scalar)
     case map(Section<Keys>)
@@ -56,7 +56,7 @@ enum ScalarOrMap<Scalar, Keys: SectionKeys> {
 }
 
 extension Form<[ConfigNode.Entry]> {
-    /// A map under names that the user chooses; null removes a default.
+    /// A map with arbitrary names as keys; null removes a default.
     static func entries(_ expected: String = "a map", of shape: Shape) -> Form {
         Form(.named(shape)) { slot in
             guard let node = slot.node else { return nil }
@@ -68,7 +68,7 @@ extension Form<[ConfigNode.Entry]> {
         }
     }
 
-    /// Maps of declared keys, under names that the user chooses.
+    /// Maps of declared keys, with arbitrary names.
     static func records<Keys: SectionKeys>(_ expected: String, of _: Keys.Type) -> Form {
         Form(.records(Keys.self)) { slot in
             guard let node = slot.node else { return nil }

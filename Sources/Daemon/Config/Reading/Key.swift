@@ -1,14 +1,14 @@
 /// A key of a map in the configuration, declared once: its name, the form of its value, and its default.
 ///
-/// Readers, errors, the JSON schema and `reload --plan` derive from the declaration. A key whose default depends
-/// on other keys has no declared default; its value is optional.
+/// Readers, errors, the JSON schema and `reload --plan` derive from the declaration. A key whose default
+/// depends on other keys has no declared default; its value is optional.
 struct Key<Value>: DeclaredKey {
     let name: String
     let shape: Shape
     let preset: Preset?
     private let read: @Sendable (Slot) -> Value
 
-    /// A key with a default, written like a value of the configuration.
+    /// Creates a key with a default, written like a value of the configuration.
     init(_ name: String, _ form: Form<Value>, default preset: Preset) {
         (self.name, shape, self.preset) = (name, form.shape, preset)
         read = { slot in
@@ -20,18 +20,18 @@ struct Key<Value>: DeclaredKey {
         }
     }
 
-    /// A key without a default; its value is nil if it is missing or invalid.
+    /// Creates a key without a default; its value is nil if it is missing or invalid.
     init<Wrapped>(_ name: String, _ form: Form<Wrapped>) where Value == Wrapped? {
         (self.name, shape, preset) = (name, form.shape, nil)
         read = { slot in slot.isWritten ? form.read(slot) : nil }
     }
 
-    /// A key whose value is a map of declared keys; a missing map has no keys.
+    /// Creates a key whose value is a map of declared keys; a missing map has no keys.
     init<Keys: SectionKeys>(_ name: String, _: Keys.Type) where Value == Section<Keys> {
         (self.name, shape, preset) = (name, .map(Keys.self), nil)
         read = { Section($0) }
     }
 
-    /// Reads the value; reports an invalid one and returns the default.
+    /// Reads the value; reports an invalid value and returns the default.
     func value(in slot: Slot) -> Value { read(slot) }
 }

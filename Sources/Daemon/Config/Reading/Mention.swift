@@ -7,13 +7,13 @@ package struct Mention: Sendable, Hashable {
     /// The kind of file or secret, which determines how it is checked.
     package enum Resource: Sendable, Hashable {
         case secret(SecretReference)
-        /// A secret that is sent in a header field after this text.
+        /// A secret sent in a header field after this text.
         case fieldValue(SecretReference, after: String)
         /// A private key in PEM.
         case signingKey(SecretReference)
-        /// A private key in PEM that signs with this algorithm, or with any.
+        /// A private key in PEM for this algorithm, or for any.
         case jwtKey(SecretReference, SignatureAlgorithm?)
-        /// The key of an HMAC, written in this way.
+        /// The key of an HMAC, in this notation.
         case hmacKey(SecretReference, SharedKeyEncoding)
         /// The JSON key file of a service account.
         case serviceAccount(SecretReference)
@@ -27,11 +27,11 @@ package struct Mention: Sendable, Hashable {
         case clientCertificate(UpstreamTLS.ClientCertificate)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
-        /// The absolute path of a file with the body of a stub's answer.
+        /// The absolute path of a file with the body of a stub's response.
         case sample(String)
         /// The absolute path of the journal's socket.
         case journal(String)
-        /// The agent of a container's platform, which the environment names.
+        /// The agent of a container's platform, named in the environment.
         case containerAgent
     }
 }

@@ -1,4 +1,4 @@
-/// The default of a key, as a configuration would state it.
+/// The default of a key, as written in a configuration.
 enum Preset: Sendable {
     case scalar(String)
     case list([String])
@@ -14,12 +14,12 @@ enum Preset: Sendable {
         }
     }
 
-    /// The default as if it were written at a place.
+    /// Returns the default as a node at a place.
     func node(path: @autoclosure () -> String, position: Position) -> ConfigNode {
         func node(_ content: ConfigNode.Content, path: String = "") -> ConfigNode {
             ConfigNode(content: content, path: path, position: position, keyPosition: position)
         }
-        // Only the keys of a map need its path: a default has no errors.
+        // Only the keys of a map need its path, because a default has no errors.
         return switch self {
         case .scalar(let text): node(.scalar(text))
         case .list(let items): node(.list(items.map { node(.scalar($0)) }))

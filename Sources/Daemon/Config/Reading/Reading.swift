@@ -2,11 +2,12 @@
 ///
 /// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class Reading {
-    /// The names of the files: first the main one, then those that it includes.
+    /// The names of the files: the main one, then the included ones.
     private(set) var files: [String]
     private(set) var errors: Set<ConfigurationError> = []
     private(set) var mentions: [Mention] = []
-    /// Whether missing keys are errors: if only the defaults are read, a channel may supply them.
+    /// Whether missing keys are errors; they are not in a reading of only the defaults, since a channel may
+    /// supply them.
     let completeness: Completeness
 
     enum Completeness {
@@ -27,7 +28,7 @@ final class Reading {
         return files.count - 1
     }
 
-    /// Adds errors that were found outside of this pass.
+    /// Adds errors found outside of this pass.
     func add(_ errors: some Sequence<ConfigurationError>) { self.errors.formUnion(errors) }
 
     func report(_ message: String, at node: ConfigNode) {
@@ -35,7 +36,7 @@ final class Reading {
     }
 
     func report(_ message: String, at place: Place) {
-        // A set: an error in the defaults occurs in every channel, with the same position.
+        // The errors are a set: an error in the defaults occurs in every channel, with the same position.
         errors.insert(
             ConfigurationError(
                 file: files[place.position.source],

@@ -1,7 +1,7 @@
 import NetproxyBytes
 
-/// A map of the configuration, read by its declared keys: `retry[\.attempts]` is the value, `retry.attempts` the
-/// slot, which has the place for errors.
+/// A map of the configuration, read by its declared keys: `retry[\.attempts]` is the value, `retry.attempts`
+/// the slot, which contains the place for errors.
 ///
 /// Reading an invalid value reports it and returns the default, so that one pass finds all errors.
 @dynamicMemberLookup
@@ -11,12 +11,12 @@ struct Section<Keys: SectionKeys> {
     /// The position of the map's key, used for errors about missing keys.
     let position: Position
     private var nodes: [String: ConfigNode] = [:]
-    /// Whether the value is a map or missing; otherwise, that is reported instead of missing keys.
+    /// Whether the value is a map or missing; any other value is reported instead of missing keys.
     private var isReadable = true
-    /// The keys that unknown ones were probably meant to be; their absence is not reported too.
+    /// The probable correct names of unknown keys; their absence is not reported as well.
     private var misspelt: Set<String> = []
 
-    /// Reads the map in a slot.
+    /// Creates a section from the map in a slot.
     init(_ slot: Slot) {
         self.init(
             slot.node,
@@ -26,7 +26,7 @@ struct Section<Keys: SectionKeys> {
         )
     }
 
-    /// Reads a map; if it is missing or null, it has no keys.
+    /// Creates a section from a map; a missing or null map has no keys.
     init(_ node: ConfigNode?, path: String, position: Position, in reading: Reading) {
         self.reading = reading
         self.keyPath = path
@@ -61,20 +61,20 @@ struct Section<Keys: SectionKeys> {
         (nodes, isReadable, misspelt) = (other.nodes, other.isReadable, other.misspelt)
     }
 
-    /// The value of a key, or its default.
+    /// Returns the value of a key, or its default.
     subscript<Value>(key: KeyPath<Keys, Key<Value>>) -> Value {
         self[Keys.table.keys[keyPath: key]]
     }
 
-    /// The value of a key, or its default.
+    /// Returns the value of a key, or its default.
     subscript<Value>(key: Key<Value>) -> Value { key.value(in: slot(key.name)) }
 
-    /// The slot of a key.
+    /// Returns the slot of a key.
     subscript<Value>(dynamicMember key: KeyPath<Keys, Key<Value>>) -> Slot {
         slot(Keys.table.keys[keyPath: key].name)
     }
 
-    /// The slot of a key, by its name.
+    /// Returns the slot of the key with a name.
     func slot(_ name: String) -> Slot {
         Slot(
             name: name,
@@ -86,7 +86,7 @@ struct Section<Keys: SectionKeys> {
         )
     }
 
-    /// The same map, read by the keys of a group.
+    /// Returns the same map, read by the keys of a group.
     func group<Group: SectionKeys>(_: KeyPath<Keys, Group>) -> Section<Group> {
         Section<Group>(self)
     }

@@ -1,11 +1,12 @@
-/// The keys of one map of the configuration: each stored property is a ``Key``, or a group of keys that several
-/// maps share.
+/// The keys of one map of the configuration.
+///
+/// Each stored property is a ``Key``, or a group of keys that several maps share.
 protocol SectionKeys: Sendable {
     /// The declared keys: `KeyTable(Self())`.
     static var table: KeyTable<Self> { get }
-    /// A value of the map, for the error about something else in its place.
+    /// An example of the map, for the error about another value instead of it.
     static var example: String? { get }
-    /// The error about a key that is unknown here for a special reason.
+    /// Returns the error about a key that is unknown here for a special reason.
     static func objection(to key: String) -> String?
 }
 
@@ -15,7 +16,7 @@ extension SectionKeys {
 
     static var declared: [any DeclaredKey] { table.declared }
 
-    /// The shape of a declared key's value.
+    /// Returns the shape of a declared key's value.
     static func shape(of key: String) -> Shape? {
         table.declared.first { $0.name == key }?.shape
     }
@@ -30,7 +31,7 @@ struct KeyTable<Keys: SectionKeys>: Sendable {
     /// Collects the keys that are stored properties, and `more` from a registry.
     init(_ keys: Keys, and more: [any DeclaredKey] = []) {
         self.keys = keys
-        // Nobody can forget to list a key: the properties are the list.
+        // The properties are the list, so that no key can be missing from it.
         let own = Mirror(reflecting: keys).children.flatMap { child -> [any DeclaredKey] in
             switch child.value {
             case let key as any DeclaredKey: [key]

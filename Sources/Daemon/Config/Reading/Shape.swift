@@ -1,26 +1,27 @@
-/// The values that a key takes, as far as a JSON schema and a comparison of two configurations tell them apart.
+/// The values that a key accepts, in the detail needed by a JSON schema and a comparison of two
+/// configurations.
 ///
-/// The form of a key states it beside the reader, which alone decides.
+/// The form of a key states its shape together with its reader; only the reader decides.
 indirect enum Shape: Sendable {
     /// A text that may be or contain a credential.
     case opaque
     case text, flag, duration, size, secret, url, path, share
     case number(ClosedRange<Int>)
     case choice([String])
-    /// A value, or a list of them, or off.
+    /// A value, a list of values, or off.
     case list(Shape)
     case either([Shape])
     case map(any SectionKeys.Type)
-    /// A map whose keys are names that the user chooses.
+    /// A map with arbitrary names as keys.
     case named(Shape)
-    /// Any value, which is not a credential.
+    /// Any value that is not a credential.
     case value
-    /// Maps of these keys, under names that the user chooses: channels and identities.
+    /// Maps of these keys, with arbitrary names: channels and identities.
     case records(any SectionKeys.Type)
 
     static var off: Shape { .choice(["off"]) }
 
-    /// Either of two shapes.
+    /// Returns the union of two shapes.
     func or(_ other: Shape) -> Shape { .either(alternatives + other.alternatives) }
 
     private var alternatives: [Shape] {
@@ -36,11 +37,11 @@ extension Shape {
         case .list(let shape), .named(let shape): shape.isPrivate
         case .either(let shapes):
             shapes.contains { shape in
-                // The other shapes judge a scalar in place of a map.
+                // The other shapes determine whether a scalar instead of the map is private.
                 if case .map = shape { false } else { shape.isPrivate }
             }
         case .text, .flag, .duration, .size, .url, .path, .share, .number, .choice, .value: false
-        // In place of a map, anything may stand.
+        // A misplaced value instead of the map could be anything.
         case .map, .records: true
         }
     }
@@ -50,7 +51,7 @@ extension Shape {
         if case .list(let shape) = self { shape } else { .opaque }
     }
 
-    /// The shape of a key of the map.
+    /// Returns the shape of a key of the map.
     func child(_ key: String) -> Shape {
         switch self {
         case .map(let keys): keys.shape(of: key) ?? .opaque

@@ -1,4 +1,4 @@
-/// A key in a map of the file: its value, if one is written, and the place for errors about it.
+/// A key in a map of the file: its written value, if any, and the place for errors about it.
 struct Slot {
     /// The key's name.
     let name: String
@@ -14,15 +14,15 @@ struct Slot {
     /// The meaning of a missing key.
     enum Absence {
         case missing
-        /// An unknown key was probably meant to be this one; that is reported instead.
+        /// An unknown key is probably a misspelling of this one; that is reported instead.
         case misspelt
-        /// The map is not a map; that is reported instead.
+        /// The value is not a map; that is reported instead.
         case unreadable
     }
 
     var isWritten: Bool { node != nil }
 
-    /// Whether the key is neither written nor misspelt.
+    /// Whether the key is neither written nor misspelled.
     var isMissing: Bool {
         guard !isWritten else { return false }
         if case .misspelt = absence { return false }
@@ -46,31 +46,31 @@ struct Slot {
     /// Reports an error at the value.
     func report(_ message: String) { reading.report(message, at: place) }
 
-    /// Reports a written value that has no meaning here.
+    /// Reports a written value without meaning here.
     func refuse(_ message: String) {
         if let node { reading.report(message, at: node) }
     }
 
-    /// Reports a missing key, unless it is misspelt or only the defaults are read.
+    /// Reports a missing key, unless it is misspelled or only the defaults are read.
     func require(_ message: String = "required") {
         guard case .missing = absence else { return }
         reading.require(message, at: Place(position: position, key: path))
     }
 
-    /// Reports the key as required if no value is written.
+    /// Reports the key as required if it has no written value.
     func requireWritten(_ message: String = "required") {
         if !isWritten { require(message) }
     }
 
-    /// Lists the written value among the files and secrets that the daemon checks.
+    /// Adds the written value to the files and secrets that the daemon checks.
     func mention(_ resource: Mention.Resource) {
         if let node { reading.mention(resource, at: node) }
     }
 
-    /// The slot with its default in place of a value.
+    /// Returns the slot with its default instead of a value.
     func with(_ preset: Preset) -> Slot { with(preset.node(path: path, position: position)) }
 
-    /// The slot of an item of the value, or of a value in place of the written one.
+    /// Returns the slot with an item of the value, or with another value instead of the written one.
     func with(_ node: ConfigNode) -> Slot {
         Slot(
             name: name,

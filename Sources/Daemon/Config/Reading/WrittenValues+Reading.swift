@@ -1,5 +1,5 @@
 extension WrittenValues {
-    /// Adds a value and all below it.
+    /// Adds a value and all values below it.
     mutating func add(_ node: ConfigNode, at path: String, _ shape: Shape) {
         switch node.content {
         case .null: return
@@ -25,7 +25,7 @@ extension WrittenValues {
         }
     }
 
-    /// The text; of a URL, without its query.
+    /// Returns the text; for a URL, without its query.
     private func shown(_ text: String) -> String {
         ConfigNode.printable(
             text.contains("://") ? String(text.prefix { $0 != "?" }) : text

@@ -1,8 +1,8 @@
-/// The values of a configuration as they are written, by their key paths, for people who compare two.
+/// The values of a configuration as written, by their key paths, for comparison by people.
 package struct WrittenValues: Sendable, Hashable {
     private struct Value: Sendable, Hashable {
         var text: String
-        /// Whether it may be a credential, so that only its change is shown.
+        /// Whether the value may be a credential, so that only the fact of a change is shown.
         var isPrivate: Bool
     }
 
@@ -15,10 +15,11 @@ package struct WrittenValues: Sendable, Hashable {
         self.channelDefaults = channelDefaults
     }
 
-    /// Returns the differences from an earlier configuration, one line for each key: `timeouts.total: off → 30s`.
+    /// Returns the differences from an earlier configuration, one line for each key:
+    /// `timeouts.total: off → 30s`.
     ///
     /// - Parameters:
-    ///   - earlier: the values before.
+    ///   - earlier: the earlier values.
     ///   - channel: the channel to compare; `nil` compares the values of the process.
     /// - Returns: the lines, sorted; a line about a value that may be a credential says only that it changed.
     package func changes(from earlier: WrittenValues, channel: String?) -> [String] {
@@ -39,7 +40,7 @@ package struct WrittenValues: Sendable, Hashable {
         }
     }
 
-    /// The text of the value at a key path; nil if none is written.
+    /// Returns the text of the value at a key path, or nil if none is written.
     package func text(at path: String) -> String? { values[path]?.text }
 
     /// The key paths of the written values.

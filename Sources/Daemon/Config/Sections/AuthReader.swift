@@ -1,4 +1,4 @@
-/// Reads the credentials of a channel: its own, or the identities that it names.
+/// Reads the credentials of a channel: its own, or those of the named identities.
 struct AuthReader {
     let channel: Section<ChannelKeys>
     let name: String
@@ -26,7 +26,7 @@ struct AuthReader {
             }
     }
 
-    /// The credentials in their order, and their place in requests.
+    /// Returns the credentials in their order, and their place in requests.
     func credentials(_ tls: UpstreamTLS) -> ([CredentialConfiguration], CredentialPlacement?) {
         let reader = CredentialSection(section: credential)
         let own = reader.authentication(
@@ -51,7 +51,8 @@ struct AuthReader {
         return (named.map { narrowing.narrowed($0.identity.credential) }, placement(of: named))
     }
 
-    /// The names of identities: `auth: [work, spare]`, `auth: { identity: work }`, or a list there.
+    /// The names of identities, in `auth: [work, spare]`, `auth: { identity: work }`, or a list under
+    /// `identity`.
     private var names: [ConfigNode] { channel.auth.node?.items ?? section.identity.items }
 
     private func checkRepetition() {
@@ -63,7 +64,7 @@ struct AuthReader {
     }
 
     private func placement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
-        // An invalid identity is reported where it is written.
+        // An invalid identity is reported at its own key.
         let entries = entries.filter { $0.identity.credential.authentication != .none }
         guard let first = entries.first else { return nil }
         guard !credential.hasPlace else { return ownPlacement(of: entries) }
@@ -76,7 +77,7 @@ struct AuthReader {
         return first.identity.placement
     }
 
-    /// The place that the channel states for the credentials of its identities.
+    /// Returns the place that the channel states for the credentials of its identities.
     private func ownPlacement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
         if let other = entries.first(where: \.hasPlace) {
             (credential.places.first(where: \.isWritten) ?? credential.location).report(

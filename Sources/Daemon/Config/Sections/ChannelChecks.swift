@@ -44,7 +44,8 @@ struct ChannelChecks {
         )
     }
 
-    /// A credential in the path has its place in every upstream's URL, and no other credential has.
+    /// Checks that every upstream's URL has a place for a credential in the path, and for no other
+    /// credential.
     private func checkPlace() {
         let items = channel.upstream.items
         guard items.count == configuration.upstreams.count else { return }
@@ -66,7 +67,7 @@ struct ChannelChecks {
         }
     }
 
-    /// Pins for a connection without TLS would only look like protection.
+    /// Checks that pins apply to TLS; on a connection without TLS they would only look like protection.
     private func checkPins() {
         guard !configuration.tls.pins.isEmpty, !configuration.upstreams.isEmpty,
             configuration.upstreams.allSatisfy({ $0.origin.scheme == .http })
@@ -77,7 +78,8 @@ struct ChannelChecks {
         )
     }
 
-    /// A proxy reads a plain request, which it forwards in HTTP/1.1.
+    /// Checks that HTTP/2 is not required through a proxy for an http:// upstream: the proxy reads a plain
+    /// request and forwards it in HTTP/1.1.
     private func checkVersions() {
         guard configuration.versions == .http2, configuration.proxy != nil,
             configuration.upstreams.contains(where: { $0.origin.scheme == .http })
@@ -87,7 +89,8 @@ struct ChannelChecks {
         )
     }
 
-    /// A rule for the credential's field would replace the credential, or be mistaken for the client's.
+    /// Checks that no rule names the credential's field: it would replace the credential, or be mistaken for
+    /// the client's.
     private func checkRules() {
         let own = configuration.placement?.fieldName.map { CompanionField(name: $0, key: "auth") }
         let fields = [own].compactMap { $0 } + configuration.credentials.flatMap(\.companionFields)

@@ -1,4 +1,4 @@
-/// Reads a channel, with the defaults already merged in.
+/// Reads a channel after the defaults have been merged into it.
 struct ChannelReader {
     let name: String
     let channel: Section<ChannelKeys>
@@ -43,7 +43,7 @@ struct ChannelReader {
             return []
         }
         if slot.items.isEmpty { slot.report("expected at least one URL") }
-        // `off` is no empty list here.
+        // `off` does not mean an empty list here.
         return slot.items.compactMap { Form<UpstreamURL>.upstream.read(slot.with($0)) }
     }
 

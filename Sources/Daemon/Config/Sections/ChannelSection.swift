@@ -32,7 +32,7 @@ struct ChannelKeys: SectionKeys {
 struct ChannelLogKeys: SectionKeys {
     static let table = KeyTable(Self())
 
-    /// The default has the channel's name.
+    /// The log's subsystem; the default contains the channel's name.
     let subsystem = Key("subsystem", .text)
     let category = Key("category", .text, default: "network")
     let query = Key("query", .choice(ChannelConfiguration.LogOptions.Query.self), default: "keys")
@@ -57,7 +57,7 @@ extension Form<UpstreamURL> {
 extension Form<[SampleAnswer]?> {
     fileprivate static var stub: Form {
         let form = Form.off(or: .answers)
-        // `off` is an empty list for a schema.
+        // A schema treats `off` as an empty list.
         return Form(Form<[SampleAnswer]>.answers.shape, form.read)
     }
 }

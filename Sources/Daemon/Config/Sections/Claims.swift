@@ -1,6 +1,6 @@
 import NetproxyHTTPMessage
 
-/// The paths, hosts and addresses in use, each of which only one channel or listener may have.
+/// The paths, hosts and addresses in use, each reserved for a single channel or listener.
 struct Claims {
     private enum Kind: Hashable {
         case path
@@ -13,14 +13,14 @@ struct Claims {
         let text: String
     }
 
-    /// A TCP address that a listener is bound to.
+    /// The TCP address of a listener.
     private struct Bound {
         let address: IPAddress
         let port: Int
         let owner: String
 
-        /// Whether the system cannot bind both: `0.0.0.0` includes every IPv4 address, and `::` also
-        /// accepts IPv4 connections (ipv6(7)).
+        /// Whether the system cannot bind both: `0.0.0.0` includes every IPv4 address, and `::` also accepts
+        /// IPv4 connections (ipv6(7)).
         func excludes(_ other: Bound) -> Bool {
             guard port == other.port else { return false }
             return address == other.address || covers(other) || other.covers(self)
@@ -61,7 +61,8 @@ struct Claims {
         }
     }
 
-    /// Registers what a channel matches; a default is reported at the channel's key.
+    /// Registers the path, hosts and address that a channel matches; a default is reported at the channel's
+    /// key.
     mutating func channel(_ channel: ChannelConfiguration, _ section: Section<ChannelKeys>) {
         let match = section[\.match]
         let owner = "channel '\(channel.name)'"
@@ -85,11 +86,11 @@ struct Claims {
         owner: String,
         at place: Place
     ) {
-        // Port 0 is a different port each time.
+        // Port 0 selects a different port each time.
         guard case .tcp(let tcp) = address else {
             return claim(.init(kind: .address, text: Self.name(of: address)), owner, at: place)
         }
-        // An admin address is on the first alone, which makes no difference to a person.
+        // An admin address uses only the first one, but people do not expect a difference.
         let hosts = tcp.host == "localhost" ? ["127.0.0.1", "::1"] : [tcp.host]
         for host in hosts {
             guard tcp.port != 0, let ip = IPAddress(host) else { return }
@@ -119,7 +120,7 @@ struct Claims {
         report(claim.text, isOwn ? "\(owner) itself" : earlier, at: place)
     }
 
-    /// The normalized name of a socket: `/run//a` and `/run/./a` are `/run/a`.
+    /// Returns the normalized name of a socket: `/run//a` and `/run/./a` are `/run/a`.
     private static func name(of address: ListenAddress) -> String {
         guard case .unix(let path) = address else { return address.description }
         let parts = path.split(separator: "/").filter { $0 != "." }

@@ -1,4 +1,5 @@
-/// Checks across sections: listeners that collide or are remote, and pools smaller than `workers`.
+/// The checks across sections: for listeners that collide or are remote, and for pools smaller than
+/// `workers`.
 struct CrossChecks {
     let root: Section<RootKeys>
     /// The sections of the channels, in the order of the file.
@@ -43,7 +44,7 @@ struct CrossChecks {
         }
     }
 
-    /// Each event loop has its share of a pool's connections, at least one.
+    /// Checks that each event loop has at least one connection of a pool.
     private func checkPools(of configuration: ProxyConfiguration) {
         guard case .count(let workers) = configuration.workers else { return }
         for (channel, section) in zip(configuration.channels, channels)

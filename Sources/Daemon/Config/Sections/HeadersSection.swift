@@ -48,7 +48,7 @@ extension HeaderRules {
         )
     }
 
-    /// Refuses a reference to a secret, which would be sent as it is written.
+    /// Reports a reference to a secret, which would be sent literally.
     private static func refuseSecret(in entry: ConfigNode.Entry, _ reading: Reading) {
         switch entry.value.text.flatMap(SecretReference.init(text:)) {
         case .file, .exec:

@@ -1,10 +1,10 @@
 import NetproxyBytes
 
-/// Reads the credentials that channels share.
+/// Reads the shared credentials of channels.
 struct IdentityReader {
     let root: Section<RootKeys>
 
-    /// The identities, in the order of the file.
+    /// Returns the identities, in the order of the file.
     func directory() -> IdentityDirectory {
         IdentityDirectory(root[\.identities].map(read))
     }
@@ -61,7 +61,8 @@ struct IdentityReader {
         )
     }
 
-    /// The trust in its authorization server: that of the identity, else that of `defaults`.
+    /// Returns the trust in the identity's authorization server: that of the identity, else that of
+    /// `defaults`.
     private func tls(of identity: Section<IdentityKeys>) -> UpstreamTLS {
         if identity.tls.isWritten { return UpstreamTLS(identity[\.tls]) }
         let defaults = root.defaults.node?.child(ChannelKeys.table.keys.tls.name)
@@ -76,16 +77,16 @@ struct IdentityReader {
     }
 }
 
-/// The identities of a configuration, and the names of those that channels use.
+/// The identities of a configuration, and the names of the used ones.
 ///
 /// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class IdentityDirectory {
-    /// An identity as it was read.
+    /// An identity after reading.
     struct Entry {
         let identity: IdentityConfiguration
-        /// Whether it states the place of its credential.
+        /// Whether the identity states the place of its credential.
         let hasPlace: Bool
-        /// The place of its key.
+        /// The place of the identity's key.
         let place: Place
     }
 
@@ -98,10 +99,10 @@ final class IdentityDirectory {
 
     var identities: [IdentityConfiguration] { entries.map(\.identity) }
 
-    /// The identity of a name.
+    /// The identity with a name.
     subscript(name: String) -> Entry? { entries.first { $0.identity.name == name } }
 
-    /// The identity that a channel, or `defaults`, names; an unknown name is reported.
+    /// Returns the identity that a channel, or `defaults`, names; reports an unknown name.
     func use(_ node: ConfigNode, in reading: Reading) -> Entry? {
         guard let name = node.text else {
             reading.report("expected the name of an identity, found \(node.kind)", at: node)
@@ -123,7 +124,7 @@ final class IdentityDirectory {
         return entry
     }
 
-    /// Reports the identities that no channel uses: a sign-in to one would serve no request.
+    /// Reports unused identities: a sign-in to one would serve no request.
     func reportUnused(in reading: Reading) {
         for entry in entries where !used.contains(entry.identity.name) {
             reading.report(

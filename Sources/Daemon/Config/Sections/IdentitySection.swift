@@ -1,4 +1,4 @@
-/// The keys of an identity: those of `auth` that do not concern one channel, and some others.
+/// The keys of an identity: those of `auth` that do not concern a single channel, and some others.
 struct IdentityKeys: SectionKeys {
     static let table = KeyTable(Self(), and: CredentialKinds.keys)
     static let example: String? = #"{ bearer: "file:/path" }"#

@@ -3,7 +3,7 @@ struct MatchKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ path: /orders }"
 
-    /// The error names the channel, so ``ChannelConfiguration/Match`` reads it.
+    /// The path prefix, read by ``ChannelConfiguration/Match`` because the error names the channel.
     let path = Key("path", .unread(.text))
     let hosts = Key(
         "hosts",
@@ -28,7 +28,8 @@ extension ChannelConfiguration.Match {
         )
     }
 
-    /// The path prefix without a trailing slash; nil unless it is an absolute path without a query.
+    /// Returns the path prefix without a trailing slash, or nil unless it is an absolute path without a
+    /// query.
     @Sendable private static func prefix(_ text: String) -> String? {
         guard text.hasPrefix("/"), !text.contains("//"),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),

@@ -1,4 +1,4 @@
-/// The keys that limit the requests of a channel, and those of each key.
+/// The keys that limit the requests of a channel, and those of each lent key.
 struct AllowanceKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ requests: 60, per: 1m }"
@@ -29,7 +29,7 @@ extension RateSettings.Allowance {
     fileprivate init(_ section: Section<AllowanceKeys>) {
         section.requests.requireWritten()
         let (count, time) = (section[\.requests] ?? 1, section[\.per])
-        // A client waits whole seconds: there must be room for the requests of one second.
+        // A client waits whole seconds, so the burst must include the requests of one second.
         let inOneSecond = (count + Int(time.components.seconds) - 1) / Int(time.components.seconds)
         self.init(
             requests: count,

@@ -3,7 +3,7 @@ struct RootReader {
     let root: Section<RootKeys>
     let directories: DefaultDirectories
 
-    /// Reads everything except the channels, which are passed in.
+    /// Reads everything except the channels, which are a parameter.
     func configuration(channels: [ChannelConfiguration]) -> ProxyConfiguration {
         let state = StateReader(root: root, directories: directories)
         let directory = state.directory()
@@ -40,7 +40,7 @@ struct RootReader {
 }
 
 extension Slot {
-    /// The configured directory or its default; a missing default is an error.
+    /// Returns the configured directory or its default; a missing default is an error.
     func directory(_ configured: String?, or fallback: String?) -> String {
         if let configured {
             mention(.directory(configured))

@@ -3,7 +3,7 @@ struct RootKeys: SectionKeys {
     static let table = KeyTable(Self())
 
     let listen = Key("listen", .list(.listenAddress), default: ["127.0.0.1:8080"])
-    /// The default depends on the directories.
+    /// The admin addresses, whose default depends on the directories.
     let admin = Key("admin", .list(.adminAddress))
     let state = Key("state", .either(.absolutePath, or: StateKeys.self))
     let workers = Key("workers", .workers, default: "auto")
@@ -12,9 +12,9 @@ struct RootKeys: SectionKeys {
     let unmatched = Key("unmatched", .choice(ProxyConfiguration.Unmatched.self), default: "deny")
     let connect = Key("connect", .list(.connectPattern), default: [])
     let log = Key("log", LogKeys.self)
-    /// ``Inclusion`` reads it.
+    /// The included files, read by ``Inclusion``.
     let include = Key("include", .unread(.list(.text)))
-    /// Merged into each channel.
+    /// The defaults, merged into each channel.
     let defaults = Key("defaults", ChannelKeys.self)
     let channels = Key(
         "channels",

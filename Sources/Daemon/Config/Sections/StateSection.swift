@@ -24,12 +24,12 @@ struct EtcdKeys: SectionKeys {
     let clientKey = Key("client_key", .file { .certificates($0) })
 }
 
-/// Reads the place where tokens are kept between runs.
+/// Reads the settings of the token store.
 struct StateReader {
     let root: Section<RootKeys>
     let directories: DefaultDirectories
 
-    /// The directory for tokens; with a store that machines share, the default directory, for local files.
+    /// Returns the directory for tokens; with a shared store, the default directory, for local files.
     func directory() -> String {
         switch root[\.state] {
         case .scalar(let path)?: return root.state.directory(path, or: directories.state)
@@ -44,11 +44,11 @@ struct StateReader {
         }
     }
 
-    /// The store that machines share; `nil` with a directory.
+    /// Returns the store that machines share, or `nil` with a directory.
     func etcd() -> EtcdSettings? {
         guard let state = root[\.state]?.map else { return nil }
         guard !state.etcd.isMissing else {
-            // An unknown key has been reported, with the expected one.
+            // An unknown key has been reported, with the expected name.
             if root.state.node?.entries?.isEmpty == true {
                 state.etcd.require("required, in place of the path of a directory")
             }
@@ -74,7 +74,7 @@ struct StateReader {
         )
     }
 
-    /// The client URLs of the members; without a path, since etcd's gateway has a fixed one.
+    /// Returns the client URLs of the members, without a path, since etcd's gateway has a fixed one.
     private func endpoints(of etcd: Section<EtcdKeys>) -> [Origin] {
         let slot = etcd.endpoints
         if slot.isWritten, slot.items.isEmpty {

@@ -1,4 +1,4 @@
-/// The keys of an answer in `stub`.
+/// The keys of a response in `stub`.
 struct AnswerKeys: SectionKeys {
     static let table = KeyTable(Self())
 
@@ -29,7 +29,7 @@ extension Form<String> {
 }
 
 extension Form<[SampleAnswer]> {
-    /// The answers in their order; an empty list is an error.
+    /// The responses in their order; an empty list is an error.
     static var answers: Form {
         Form(.list(.map(AnswerKeys.self))) { slot in
             guard let items = slot.node?.items else {
@@ -55,7 +55,7 @@ extension Form<[SampleAnswer]> {
     }
 }
 
-/// Reads one answer of a channel's `stub`.
+/// Reads one response of a channel's `stub`.
 private struct AnswerReader {
     let section: Section<AnswerKeys>
 
@@ -94,7 +94,7 @@ private struct AnswerReader {
                 "an answer with status \(answer.status) cannot have a body"
             )
         }
-        // A misspelt fault has been reported already.
+        // A misspelled fault has been reported already.
         guard let fault = answer.fault, section.fault.text == fault.rawValue,
             fault != .httpResponseIncomplete
         else { return }

@@ -1,4 +1,4 @@
-/// The keys that state when a request is sent again.
+/// The keys that determine when a request is sent again.
 struct RetryKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ attempts: 2 }"
@@ -28,7 +28,7 @@ struct RetryKeys: SectionKeys {
     )
 }
 
-/// The responses besides a 401 that mean that the API refused the token.
+/// The responses other than a 401 with which the API refuses the token.
 struct UnauthorizedKeys: SectionKeys {
     static let table = KeyTable(Self())
 
@@ -44,7 +44,7 @@ struct BackoffKeys: SectionKeys {
 }
 
 extension Form<Int> {
-    /// A 203 too, with which some APIs refuse a token; no other success means a refusal.
+    /// A status that refuses a token: also a 203, which some APIs use; no other success is a refusal.
     fileprivate static var refusalStatus: Form {
         .scalar(
             "203 or a status from 300 to 599",
@@ -63,7 +63,7 @@ extension ChannelConfiguration.Retry {
     init(_ retry: Section<RetryKeys>) {
         let backoff = retry[\.backoff]
         let base = backoff[\.base]
-        // The declared default of `max` is short for a long `base`.
+        // The declared default of `max` may be too short for a long `base`.
         let longest = backoff.max.isWritten ? backoff[\.max] : Swift.max(base, backoff[\.max])
         if longest < base { backoff.max.report("must not be shorter than base") }
         let (kept, spill) = (retry[\.replayBody] ?? ByteCount(0), retry[\.spill])

@@ -3,23 +3,23 @@ extension ChannelConfiguration {
     package struct Retry: Sendable, Hashable {
         /// Whether a refused token leads to one token refresh and one replay.
         package var unauthorized: Bool
-        /// The responses besides a 401 that refuse the token.
+        /// The responses other than a 401 that refuse the token.
         package var refusals = Refusals()
-        /// The largest request body kept in memory for a replay or a retry; zero keeps none.
+        /// The maximum size of a request body kept in memory for a replay or a retry; zero keeps none.
         package var replayBody: ByteCount
-        /// The largest request body kept on disk instead of in memory.
+        /// The maximum size of a request body kept on disk instead of in memory.
         package var spill: ByteCount?
         /// The number of attempts after the first.
         package var attempts: Int
         package var status: [Int]
         package var backoff: Backoff
-        /// Retries as a share of the channel's requests.
+        /// The maximum share of retries among the channel's requests.
         package var budget: Percentage
 
-        /// Responses besides a 401 that refuse the token.
+        /// The responses other than a 401 that refuse the token.
         package struct Refusals: Sendable, Hashable {
             package var status: [Int] = []
-            /// The text that their content must contain; nil means any content.
+            /// The text that the content must contain; nil means any content.
             package var body: String?
         }
 
@@ -42,13 +42,13 @@ extension ChannelConfiguration {
     package struct Pool: Sendable, Hashable {
         package var connections: Int
         package var idle: Duration
-        /// Exchanges that may wait for a connection.
+        /// The maximum number of exchanges that wait for a connection.
         package var queue: Int
         package var wait: Duration
     }
 }
 
-/// A part of an upstream's responses that is mapped to the names that the client used.
+/// A part of an upstream's responses in which names are mapped to those in the client's request.
 package enum RewrittenPart: String, Sendable, CaseIterable {
     /// `Location`, `Content-Location`, `Link` and `Refresh`.
     case links

@@ -1,9 +1,9 @@
 import NetproxyHTTPMessage
 
-/// One upstream API as configured, with `defaults` merged in.
+/// The configuration of one upstream API, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
-    /// At least one, unless there is a stub; the others are tried in order after the first.
+    /// The upstreams, tried in order: at least one, unless there is a stub.
     package var upstreams: [UpstreamURL]
     /// The versions of HTTP for requests to the upstreams.
     package var versions: Versions
@@ -12,7 +12,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var log: LogOptions
     package var headers: HeaderRules
     package var trace: Trace
-    /// The credentials in the order in which they are used; none without `auth`.
+    /// The credentials in the order of their use; none without `auth`.
     package var credentials: [CredentialConfiguration]
     /// The place of the credential in requests; nil without one.
     package var placement: CredentialPlacement?
@@ -26,9 +26,9 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var rewrite: Set<RewrittenPart>
     /// The limit on requests; nil means any number.
     package var rate: RateSettings?
-    /// The proxy through which the upstream is reached.
+    /// The proxy on the way to the upstream.
     package var proxy: ProxySettings?
-    /// Answers given instead of contacting the upstream; the first match is used.
+    /// The responses sent instead of contacting the upstream; the first match is used.
     package var stub: [SampleAnswer]?
     /// The variables that `netproxy exec` sets for the channel.
     package var exec: [ExecVariable] = []
@@ -38,13 +38,13 @@ package struct ChannelConfiguration: Sendable, Equatable {
         package var name: String
         package var value: Value
 
-        /// The value that the program gets.
+        /// The source of the variable's value.
         package enum Value: String, Sendable, CaseIterable {
-            /// The URL that stands for the base of the upstream's.
+            /// The URL that represents the base of the upstream's.
             case url
-            /// The key that is lent to the program.
+            /// The key lent to the program.
             case key
-            /// The path of a unix socket on which the channel is reached.
+            /// The path of a Unix socket for the channel.
             case socket
             /// The `host:port` of that URL.
             case host
@@ -56,7 +56,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
         /// The upstream's choice with TLS, HTTP/1.1 without.
         case auto
         case http1
-        /// HTTP/2 and nothing else.
+        /// Only HTTP/2.
         case http2
     }
 
@@ -64,12 +64,12 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package struct Match: Sendable, Hashable {
         /// A path prefix without a trailing slash, or `/`.
         package var path: String
-        /// Lower case, without port.
+        /// The host names in lower case, without port.
         package var hosts: [String]
         package var listen: ListenAddress?
         package var strip: StripPrefix
 
-        /// Whether the matched prefix is removed from the path.
+        /// The treatment of the matched prefix in the path.
         package enum StripPrefix: Sendable {
             case remove
             case keep
@@ -93,11 +93,11 @@ package struct ChannelConfiguration: Sendable, Equatable {
 
     /// The treatment of a request without a trace (W3C Trace Context).
     package enum Trace: String, Sendable, CaseIterable {
-        /// It stays without one.
+        /// The request remains without a trace.
         case pass
-        /// It gets a new trace that is not sampled.
+        /// The request starts a new trace without sampling.
         case start
-        /// It gets a new trace that is sampled.
+        /// The request starts a new, sampled trace.
         case sampled
     }
 
@@ -113,7 +113,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
         /// Names, `*.suffix` or `*`, in addition to the names that are always allowed.
         package var hosts: [String]
         package var origins: [String]
-        /// User ids of peers on unix sockets; empty means all users.
+        /// User IDs of peers on Unix sockets; empty means all users.
         package var users: [UInt32]
         package var key: SecretReference?
         /// Allowed methods in upper case; empty means all.
@@ -126,10 +126,10 @@ package struct ChannelConfiguration: Sendable, Equatable {
 }
 
 extension ChannelConfiguration {
-    /// The first credential; the others of a channel go into the same place.
+    /// The first credential; the other credentials of a channel have the same place.
     package var authentication: Authentication { credentials.first?.authentication ?? .none }
 
-    /// The fields that the channel edits, apart from its credential; each key that edits fields is listed here.
+    /// The fields that the channel edits, except its credential; each key that edits fields is listed here.
     package var editedFields: EditedFields {
         EditedFields(
             removed: headers.remove.compactMap(HTTPFieldName.init),
@@ -141,7 +141,7 @@ extension ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
-    /// Whether and how the authorization server is found by the upstream's URL.
+    /// The discovery of the authorization server by the upstream's URL, or nil without it.
     package var discovery: OAuthSettings.Discovery? {
         credentials.first?.oauth?.discovery
     }

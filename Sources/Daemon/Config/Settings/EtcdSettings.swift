@@ -7,16 +7,16 @@ package struct EtcdSettings: Sendable, Equatable {
 
     /// The client URLs of the members.
     package var endpoints: [Origin]
-    /// The beginning of all keys.
+    /// The prefix of all keys.
     package var prefix: String
-    /// The absolute path of a PEM file with the roots to trust; nil: the system's.
+    /// The absolute path of a PEM file with the roots to trust; nil means the system's.
     package var authorities: String?
     package var clientCertificate: UpstreamTLS.ClientCertificate?
-    /// The name of etcd's own user, and where its password is.
+    /// The name of etcd's own user; `password` refers to its password.
     package var user: String?
     package var password: SecretReference?
 
-    /// Whether a text can be the prefix: a role for it must not cover the keys of a neighbour.
+    /// Whether a text is a valid prefix: a role for it must not cover the keys of a neighbor.
     static func isPrefix(_ text: String) -> Bool {
         TextRules.isPlain(text) && text.count > 1 && text.hasPrefix("/") && text.hasSuffix("/")
             && !text.contains("//")

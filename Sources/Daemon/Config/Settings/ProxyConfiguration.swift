@@ -8,9 +8,10 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var admin: [AdminAddress]
     /// The absolute path of the directory for tokens, and for files that stay on this machine.
     package var state: String
-    /// The store of tokens that machines share, in place of the directory.
+    /// The token store that machines share, instead of the directory.
     package var etcd: EtcdSettings?
-    /// The keys of stored tokens: the first one encrypts, all decrypt; without any they are not encrypted.
+    /// The keys of stored tokens: the first one encrypts, all decrypt; without keys, tokens are not
+    /// encrypted.
     package var stateKeys: [SecretReference]
     package var workers: Workers
     package var busyPoll: BusyPoll
@@ -19,29 +20,29 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var unmatched: Unmatched
     package var connect: [ConnectPattern]
     package var log: LogSettings
-    /// The credentials that channels share, in the order of the file.
+    /// The shared credentials of channels, in the order of the file.
     package var identities: [IdentityConfiguration] = []
-    /// In the order of the file.
+    /// The channels, in the order of the file.
     package var channels: [ChannelConfiguration]
-    /// The names of the files, as used in errors: the main file, then those that it includes.
+    /// The names of the files, as used in errors: the main file, then the included ones.
     package var files: [String] = []
     /// The name of the main file.
     package var file: String { files.first ?? "" }
 
-    /// The name of the file that a position is in.
+    /// Returns the name of the file that contains a position.
     package func file(at position: Position) -> String {
         files.indices.contains(position.source) ? files[position.source] : file
     }
     /// The files and secrets that the configuration names, for the daemon to check.
     ///
-    /// They contain positions, so leave them out when comparing configurations.
+    /// They contain positions, so exclude them when comparing configurations.
     package var mentions: [Mention]
-    /// The values as they are written, with `defaults` merged into the channels.
+    /// The values as written, with `defaults` merged into the channels.
     package var written = WrittenValues()
 
-    /// The credential of an identity, or of the channel of a name; nil without either.
+    /// Returns the credential of the identity or channel with a name, or nil without either.
     ///
-    /// An identity and a channel of the same name have the same one.
+    /// An identity and a channel of the same name have the same credential.
     package func credential(of name: String) -> CredentialConfiguration? {
         identities.first { $0.name == name }?.credential
             ?? channels.first { $0.name == name }?.credentials.first
@@ -55,9 +56,9 @@ package struct ProxyConfiguration: Sendable, Equatable {
         case count(Int)
     }
 
-    /// Whether an event loop polls briefly before it sleeps.
+    /// The policy for polling briefly before an event loop sleeps.
     package enum BusyPoll: String, Sendable, CaseIterable {
-        /// If measurements show that polling is cheaper, or slightly dearer while requests wait.
+        /// Poll if measurements show that it is cheaper, or slightly more expensive while requests wait.
         case auto
         case off
     }
@@ -69,10 +70,10 @@ package struct ProxyConfiguration: Sendable, Equatable {
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
-        /// The limits of a connection in HTTP/2; nil if clients speak HTTP/1 only.
+        /// The limits of an HTTP/2 connection; nil if clients may speak only HTTP/1.
         package var http2: HTTP2?
 
-        /// The limits of a connection in HTTP/2.
+        /// The limits of an HTTP/2 connection.
         package struct HTTP2: Sendable, Hashable {
             package var streams: Int
         }
@@ -84,7 +85,7 @@ package struct ProxyConfiguration: Sendable, Equatable {
         case forward
     }
 
-    /// A destination that CONNECT may open a tunnel to.
+    /// A permitted destination of a CONNECT tunnel.
     package struct ConnectPattern: Sendable, Hashable {
         /// A name, an address, `*.suffix` or `*`.
         package var host: String
@@ -97,11 +98,11 @@ package struct LogSettings: Sendable, Hashable {
     /// The socket of systemd's journal, for its native protocol.
     package static let journalPath = "/run/systemd/journal/socket"
 
-    /// The absolute path of the directory, which has one file per channel.
+    /// The absolute path of the directory, which contains one file per channel.
     package var directory: String
     package var output: Output
     package var format: Format
-    /// Nil if log files are rotated by another program.
+    /// The limits for rotation; nil if another program rotates the log files.
     package var rotate: Rotation?
 
     /// The destination of the log.
@@ -119,7 +120,7 @@ package struct LogSettings: Sendable, Hashable {
         case clf
     }
 
-    /// The size at which a file is rotated, and the number of rotated files kept.
+    /// The size that triggers a rotation, and the number of rotated files kept.
     package struct Rotation: Sendable, Hashable {
         package var size: ByteCount
         package var keep: Int

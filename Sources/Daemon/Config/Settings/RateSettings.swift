@@ -9,11 +9,11 @@ package struct RateSettings: Sendable, Hashable {
         (self.all, self.eachKey) = (all, eachKey)
     }
 
-    /// So many requests in a time.
+    /// A number of requests per duration.
     package struct Allowance: Sendable, Hashable {
         package var requests: Int
         package var per: Duration
-        /// The largest number of requests at once after a pause.
+        /// The maximum number of simultaneous requests after a pause.
         package var burst: Int
 
         package init(requests: Int, per: Duration, burst: Int) {

@@ -1,16 +1,16 @@
-/// An answer of a channel's `stub`, given instead of contacting the upstream.
+/// A response of a channel's `stub`, sent instead of contacting the upstream.
 package struct SampleAnswer: Sendable, Hashable {
-    /// In upper case; empty means every method.
+    /// The methods in upper case; empty means every method.
     package var methods: [String]
     /// A path below the upstream's, in which `*` matches anything; nil means every path.
     package var path: String?
-    /// The delay before the answer.
+    /// The delay before the response.
     package var delay: Duration
-    /// 200 to 599.
+    /// The status code, 200 to 599.
     package var status: Int
     package var headers: [HeaderField]
     package var content: Content
-    /// A simulated failure instead of the answer, or at its end.
+    /// A simulated failure instead of the response, or at its end.
     package var fault: Fault?
 
     /// The source of the content.
@@ -35,6 +35,6 @@ package struct SampleAnswer: Sendable, Hashable {
         case httpResponseIncomplete = "http_response_incomplete"
     }
 
-    /// The largest file; its content is kept in memory.
+    /// The maximum size of a file, whose content is kept in memory.
     package static let fileLimit = ByteCount.mebibytes(16)
 }

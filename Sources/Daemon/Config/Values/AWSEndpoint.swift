@@ -1,11 +1,11 @@
-/// The region and the service in the host of an AWS endpoint, for which requests are signed.
+/// The region and the service in the host of an AWS endpoint, used in signatures.
 package struct AWSEndpoint: Sendable, Hashable {
-    /// Such as `eu-central-1`; `nil` where the host does not say.
+    /// The region, such as `eu-central-1`; `nil` if the host does not contain one.
     package private(set) var region: String?
-    /// The signing name of the service, such as `s3`; `nil` where the host does not say.
+    /// The signing name of the service, such as `s3`; `nil` if the host does not contain one.
     package private(set) var service: String?
 
-    /// Reads a host name in lower case; one that is not of AWS says nothing.
+    /// Parses a host name in lower case; a host outside of AWS has neither region nor service.
     package init(host: String) {
         guard let suffix = Self.suffixes.first(where: { host.hasSuffix(".\($0)") }) else { return }
         var labels = host.dropLast(suffix.utf8.count + 1).split(separator: ".")
@@ -29,14 +29,14 @@ package struct AWSEndpoint: Sendable, Hashable {
         }
     }
 
-    /// The names under which AWS has its endpoints, by partition; the longer of two comes first.
+    /// The domains of AWS endpoints, by partition; the longer of two comes first.
     private static let suffixes = [
         "api.amazonwebservices.com.cn", "amazonaws.com.cn", "amazonaws.com", "api.aws", "on.aws",
         "api.amazonwebservices.eu", "amazonaws.eu", "sc2s.sgov.gov", "c2s.ic.gov",
         "cloud.adc-e.uk", "csp.hci.ic.gov",
     ]
 
-    /// Endpoints without a region in their names, and the region that they are signed for.
+    /// Endpoints without a region in their names, and the region in their signatures.
     private static let global = [
         "budgets.amazonaws.com": "us-east-1", "cloudfront.amazonaws.com": "us-east-1",
         "ec2.amazonaws.com": "us-east-1", "global.health.amazonaws.com": "us-east-1",
@@ -50,12 +50,12 @@ package struct AWSEndpoint: Sendable, Hashable {
         "route53.amazonaws.com.cn": "cn-northwest-1",
     ]
 
-    /// Names that stand after the region, where the signing name is another one.
+    /// Names after the region that differ from the signing name.
     private static let afterRegion: [Substring: String] = [
         "neptune": "neptune-db", "queue": "sqs",
     ]
 
-    /// Names of endpoints whose service has another signing name; some consist of two labels.
+    /// Names of endpoints that differ from the signing name of their service; some consist of two labels.
     private static let signingNames = [
         "a2i-runtime.sagemaker": "sagemaker", "account-access-runtime": "account-access",
         "admin.wickr": "wickr", "agent-registry-control": "agent-registry",
@@ -89,7 +89,7 @@ package struct AWSEndpoint: Sendable, Hashable {
         "transcribestreaming": "transcribe", "voice-chime": "chime",
     ]
 
-    /// The service that the labels before a region name.
+    /// Returns the service named by the labels before a region.
     private static func service(in labels: ArraySlice<Substring>) -> String? {
         var labels = labels
         if labels.last == "dualstack" { labels.removeLast() }
@@ -113,7 +113,7 @@ package struct AWSEndpoint: Sendable, Hashable {
         label.hasSuffix("-fips") ? String(label.dropLast(5)) : String(label)
     }
 
-    /// The region in an older name of S3: `s3-us-west-2`, `s3-fips-us-gov-west-1`.
+    /// Returns the region in an older name of S3: `s3-us-west-2`, `s3-fips-us-gov-west-1`.
     private static func regionOfS3(_ label: Substring) -> String? {
         guard label.hasPrefix("s3-") else { return nil }
         if label == "s3-external-1" { return "us-east-1" }

@@ -10,7 +10,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 
     package static func mebibytes(_ count: Int) -> ByteCount { ByteCount(count << 20) }
 
-    /// Reads a size; nil without a unit, with a sign or a fraction, or above 1024 GiB.
+    /// Parses a size; nil without a unit, with a sign or a fraction, or above 1024 GiB.
     package init?(text: String) {
         guard let (count, unit) = Self.parts(of: text), count <= Self.largest / unit else {
             return nil
@@ -23,7 +23,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 
     static let form = "a size such as 64KiB"
 
-    /// The expected form instead of a number with another unit or none; nil for other texts.
+    /// Returns the expected form for a number with another unit or none, or nil for other texts.
     static func bound(of text: String) -> String? {
         text.first?.isNumber == true ? "\(form) (B, KiB, MiB or GiB)" : nil
     }

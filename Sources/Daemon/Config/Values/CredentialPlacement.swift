@@ -1,32 +1,32 @@
 import NetproxyHTTPMessage
 
-/// The place of a channel's credential in a request, and the text in front of it.
+/// The place of a channel's credential in a request, and the text before it.
 package enum CredentialPlacement: Sendable, Hashable {
-    /// A header field; without a prefix, the scheme of the credential's kind stands in front.
+    /// A header field; without a prefix, the scheme of the credential's kind applies.
     case header(name: String, prefix: String?)
     case query(name: String, prefix: String)
-    /// In place of the marker in the upstream's path.
+    /// The marker in the upstream's path.
     case path(prefix: String)
 
-    /// The words of `auth.in`.
+    /// The values of `auth.in`.
     enum Location: String, CaseIterable {
         case header, query, path
     }
 
-    /// Stands for the credential in the URL of an upstream.
+    /// The placeholder for the credential in the URL of an upstream.
     package static let marker = "{credential}"
 
-    /// The name of the header field, if it is one.
+    /// The name of the header field; nil for other places.
     package var fieldName: String? {
         if case .header(let name, _) = self { name } else { nil }
     }
 }
 
-/// The `Host` that a channel's upstream gets.
+/// The `Host` of requests to a channel's upstream.
 package enum SentHost: Sendable, Hashable {
     /// The upstream's own authority.
     case upstream
-    /// The one that the app sent.
+    /// The `Host` of the client's request.
     case app
     case name(String)
 

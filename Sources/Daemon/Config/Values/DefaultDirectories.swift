@@ -1,6 +1,6 @@
 /// The directories used if the configuration does not name them.
 package struct DefaultDirectories: Sendable, Hashable {
-    /// Nil if neither systemd, XDG nor `$HOME` determines it.
+    /// The state directory; nil if neither systemd, XDG nor `$HOME` determines it.
     package let state: String?
     package let log: String?
     /// The directory for sockets; nil means the state directory.
@@ -17,12 +17,12 @@ package struct DefaultDirectories: Sendable, Hashable {
             ?? Self.absolute(environment["XDG_RUNTIME_DIR"]).map { "\($0)/netproxy" }
     }
 
-    /// The first of several directories, which systemd separates with colons (systemd.exec(5)).
+    /// Returns the first of several directories, which systemd separates with colons (systemd.exec(5)).
     private static func first(_ list: String?) -> String? {
         absolute(list?.split(separator: ":").first.map(String.init))
     }
 
-    /// The path, unless it is relative: the XDG specification requires ignoring those.
+    /// Returns the path, unless it is relative: the XDG specification requires ignoring relative paths.
     package static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }

@@ -1,6 +1,6 @@
 /// Parses durations: a whole number and one unit, such as `250ms`, `5s`, `2m`, `1h`.
 package enum DurationText {
-    /// Reads a duration; nil without a unit, with a sign or a fraction, or above a year.
+    /// Parses a duration; nil without a unit, with a sign or a fraction, or above a year.
     ///
     /// The limit of a year keeps later arithmetic far from overflow.
     package static func parse(_ text: String) -> Duration? {
@@ -9,8 +9,8 @@ package enum DurationText {
 
     static let form = "a duration such as 5s"
 
-    /// The expected form instead of a duration above the limit, or of a number with another unit or none;
-    /// nil for other texts.
+    /// Returns the expected form for a duration above the limit, or for a number with another unit or none,
+    /// or nil for other texts.
     static func bound(of text: String) -> String? {
         guard let length = length(of: text) else {
             return text.first?.isNumber == true ? "\(form) (ms, s, m or h)" : nil
@@ -18,7 +18,7 @@ package enum DurationText {
         return length > longest ? "at most a year (8760h)" : nil
     }
 
-    /// The duration in the largest unit that divides it evenly, as a configuration states it.
+    /// Returns the duration in the largest unit that divides it evenly, as in a configuration.
     static func text(of duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         guard attoseconds == 0 else {

@@ -4,7 +4,7 @@ import NetproxyHTTPMessage
 package struct HostPort: Sendable, Hashable {
     /// A name in lower case, an IPv4 address, or an IPv6 address without its brackets.
     package let host: String
-    /// 0 asks the system for a free port.
+    /// The port; 0 requests a free port from the system.
     package let port: Int
 
     package init(host: String, port: Int) {
@@ -15,7 +15,7 @@ package struct HostPort: Sendable, Hashable {
     /// Whether the host is reachable from this machine only.
     package var isLoopback: Bool { Origin.isLoopback(host) }
 
-    /// Whether a listener can be bound to it: an IP address, or `localhost`.
+    /// Whether a listener can be bound to the host: an IP address, or `localhost`.
     var isBindable: Bool { host == "localhost" || IPAddress(host) != nil }
 
     init?(text: some StringProtocol) {

@@ -4,8 +4,8 @@ import NetproxyHTTPMessage
 enum HostText {
     /// Whether the text is a host name or an IPv4 address: labels of letters, digits, `-` and `_`.
     ///
-    /// Stricter than for requests: no resolver accepts other labels (RFC 1123 §2.1), so they are a
-    /// mistake in a configuration.
+    /// The rule is stricter than for requests: no resolver accepts other labels (RFC 1123 §2.1), so they are
+    /// a mistake in a configuration.
     static func isName(_ text: some StringProtocol) -> Bool {
         guard text.utf8.count <= 253 else { return false }
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -21,17 +21,18 @@ enum HostText {
         text == "*" || isName(text.hasPrefix("*.") ? text.dropFirst(2) : text[...])
     }
 
-    /// A host with or without a port: a name, an IPv4 address, or an IPv6 address in brackets.
+    /// Returns a host with or without a port: a name, an IPv4 address, or an IPv6 address in brackets.
     static func authority(_ text: some StringProtocol) -> Authority? {
         guard let authority = Authority(String(text)) else { return nil }
         return authority.isIPLiteral || isName(authority.host) ? authority : nil
     }
 
-    /// A serialized origin (RFC 6454 §6.2) in lower case and without a default port, as browsers send it; or `none`.
+    /// Returns a serialized origin (RFC 6454 §6.2) in lower case and without a default port, as browsers send
+    /// it, or `none`.
     ///
     /// Browser extensions have other schemes than http and https.
     static func webOrigin(_ text: String) -> String? {
-        // For requests that no page sends, such as those of a user who opens a URL in a browser.
+        // `none` matches requests that no page sends, such as those of a user who opens a URL in a browser.
         if text == "none" { return text }
         guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
             text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),

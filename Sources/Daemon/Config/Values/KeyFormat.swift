@@ -1,4 +1,4 @@
-/// The notation in which a secret states the bytes of a shared key.
+/// The notation of a shared key's bytes in a secret.
 package enum SharedKeyEncoding: String, Sendable, CaseIterable {
     case text, hex, base64
 }

@@ -1,13 +1,13 @@
 /// An address on which netproxy accepts connections.
 package enum ListenAddress: Sendable, Hashable {
-    /// A TCP address; port 0 asks the system for a free one.
+    /// A TCP address; port 0 requests a free one from the system.
     case tcp(HostPort)
-    /// The absolute path of a unix socket.
+    /// The absolute path of a Unix socket.
     case unix(String)
     /// A socket that systemd passes under this name (`FileDescriptorName=`).
     case systemd(String)
 
-    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `unix:/path` or `systemd:NAME`.
+    /// Parses `127.0.0.1:8080`, `[::1]:8080`, `unix:/path` or `systemd:NAME`.
     package init?(text: String) {
         if text.hasPrefix("unix:") {
             guard let path = Self.socketPath(text.dropFirst(5)) else { return nil }
@@ -33,16 +33,16 @@ package enum ListenAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether it is a path.
+    /// Whether the address is a path.
     package var isUnix: Bool {
         if case .unix = self { true } else { false }
     }
 
-    /// The longest path of a socket, in bytes: `sockaddr_un` also holds a terminating NUL.
+    /// The maximum length of a socket's path in bytes: `sockaddr_un` also contains a terminating NUL.
     package static let longestPath = 107
 
-    /// The expected form instead of a path that is too long, of a port without a host, or of a port that
-    /// does not exist; nil for other texts.
+    /// Returns the expected form for a path that is too long, a port without a host, or a nonexistent port,
+    /// or nil for other texts.
     static func bound(of text: String) -> String? {
         let port = text.split(separator: ":", omittingEmptySubsequences: false).last ?? ""
         if !port.isEmpty, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
@@ -56,7 +56,7 @@ package enum ListenAddress: Sendable, Hashable {
         return "a path of at most \(longestPath) bytes"
     }
 
-    /// The path, if it is absolute and fits into `sockaddr_un`.
+    /// Returns the path if it is absolute and fits into `sockaddr_un`.
     private static func socketPath(_ text: some StringProtocol) -> String? {
         guard text.hasPrefix("/"), text.utf8.count <= longestPath else { return nil }
         return String(text)
@@ -75,12 +75,12 @@ extension ListenAddress: CustomStringConvertible {
 
 /// An address of the admin interface.
 package enum AdminAddress: Sendable, Hashable {
-    /// The absolute path of a unix socket.
+    /// The absolute path of a Unix socket.
     case unix(String)
     /// A loopback address.
     case tcp(HostPort)
 
-    /// The same address as one to listen on.
+    /// The same address as a `ListenAddress`.
     package var listenAddress: ListenAddress {
         switch self {
         case .unix(let path): .unix(path)

@@ -1,4 +1,4 @@
-/// A place in a configuration; line and column begin at 1, columns count Unicode scalars.
+/// A position in a configuration; line and column begin at 1, columns count Unicode scalars.
 package struct Position: Sendable, Hashable, Comparable {
     /// The beginning of the main file.
     package static let start = Position(line: 1, column: 1)

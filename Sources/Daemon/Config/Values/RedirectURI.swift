@@ -35,12 +35,12 @@ package struct RedirectURI: Sendable, Hashable {
         self.init(host: authority.host, port: authority.port, path: String(path))
     }
 
-    /// Whether another one is the same, with any port where this one has none.
+    /// Whether another URI is the same; a URI without a port accepts any port.
     package func accepts(_ other: RedirectURI) -> Bool {
         host == other.host && path == other.path && (port == nil || port == other.port)
     }
 
-    /// The URI with the actual port, as sent to the server and the browser.
+    /// Returns the URI with the actual port, as sent to the server and the browser.
     package func text(port: UInt16) -> String {
         "http://\(Authority.bracketed(host)):\(port)\(path)"
     }

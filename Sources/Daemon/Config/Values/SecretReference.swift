@@ -1,17 +1,17 @@
-/// A reference to a secret, which the daemon reads when it needs it.
+/// A reference to a secret, which the daemon reads on demand.
 package enum SecretReference: Sendable, Hashable {
-    /// An absolute path.
+    /// The absolute path of a file.
     case file(String)
-    /// An environment variable.
+    /// The name of an environment variable.
     case environment(String)
-    /// A file in `$CREDENTIALS_DIRECTORY`.
+    /// The name of a file in `$CREDENTIALS_DIRECTORY`.
     case credential(String)
     /// The absolute path of a program and its arguments; it runs without a shell.
     case exec([String])
     /// The secret itself, for experiments.
     case literal(String)
 
-    /// The error message; it does not repeat the text found, which may be a secret.
+    /// The error message, which does not repeat the text, since it may be a secret.
     static let expectation = """
         a secret is written file:/path, env:NAME, cred:NAME, exec:/path arg or literal:text
         """
@@ -44,7 +44,7 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
-    /// Whether it is a file, which is cheap to read again.
+    /// Whether the secret is in a file, which is cheap to read again.
     package var isFile: Bool {
         switch self {
         case .file, .credential: true
@@ -52,7 +52,7 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
-    /// Whether a program prints it.
+    /// Whether a program prints the secret.
     package var isProgram: Bool {
         if case .exec = self { true } else { false }
     }

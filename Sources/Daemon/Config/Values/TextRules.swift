@@ -1,7 +1,7 @@
 import NetproxyHTTPMessage
 
 extension [String] {
-    /// The words as a choice: `a, b or c`.
+    /// The texts as a choice: `a, b or c`.
     var alternatives: String {
         count < 2 ? joined() : "\(dropLast().joined(separator: ", ")) or \(self[count - 1])"
     }
@@ -9,13 +9,13 @@ extension [String] {
 
 /// The syntax of various kinds of text.
 enum TextRules {
-    /// Whether the text is not empty and has no control characters.
+    /// Whether the text is nonempty and has no control characters.
     static func isPlain(_ text: String) -> Bool {
         !text.isEmpty
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// Whether the text can name an environment variable in every shell.
+    /// Whether the text is a valid name for an environment variable in every shell.
     static func isVariableName(_ text: String) -> Bool {
         text.first?.isNumber == false
             && text.utf8.allSatisfy { byte in
@@ -28,7 +28,7 @@ enum TextRules {
             }
     }
 
-    /// The name of a variable, if the text is that variable as a shell writes it: `$NAME` or `${NAME}`.
+    /// Returns the name of a variable if the text is a shell variable: `$NAME` or `${NAME}`.
     static func variable(_ text: String) -> String? {
         guard text.hasPrefix("$") else { return nil }
         let isBraced = text.hasPrefix("${") && text.hasSuffix("}")
@@ -36,7 +36,7 @@ enum TextRules {
         return !name.isEmpty && isVariableName(name) ? name : nil
     }
 
-    /// The advice about a variable in place of a value; `nil` for any other text.
+    /// Returns the advice about a variable instead of a value, or `nil` for any other text.
     static func variableAdvice(_ text: String) -> String? {
         variable(text) == nil
             ? nil : ": variables are not replaced; only a secret may be in one, as env:NAME"
@@ -72,12 +72,12 @@ enum TextRules {
         return isScheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
     }
 
-    /// The text, if it is a method (RFC 9110 §9.1) in upper case.
+    /// Returns the text if it is a method (RFC 9110 §9.1) in upper case.
     static func method(_ text: String) -> String? {
         Grammar.isToken(text) && text == text.uppercased() ? text : nil
     }
 
-    /// The text, if it is a path without a query or a pattern that begins with a star, in ASCII.
+    /// Returns the text if it is a path without a query, or a pattern that begins with a star, in ASCII.
     static func pathPattern(_ text: String) -> String? {
         let isOne =
             (text.hasPrefix("/") || text.hasPrefix("*"))

@@ -6,13 +6,13 @@ struct URLText {
     let path: String
     let query: String?
 
-    /// The reason for which a URL is invalid.
+    /// The reason for an invalid URL.
     ///
-    /// The messages never repeat the text: it may contain a password, which must not reach a terminal or
-    /// a log.
+    /// The messages never repeat the text: it may contain a password, which must not reach a terminal or a
+    /// log.
     enum Fault: String, Error {
         case scheme = "expected a URL that begins with https:// or http://"
-        // Names both keys: under auth, a proxy's password would be sent to the API.
+        // The message names both keys: under auth, a proxy's password would be sent to the API.
         case userInformation =
             "a URL must not carry a user name or password; they go under auth, a proxy's under proxy"
         case authority = "expected a host, with or without a port, after the scheme"
@@ -43,7 +43,7 @@ struct URLText {
         query = pathEnd == target.endIndex ? nil : String(target[target.index(after: pathEnd)...])
     }
 
-    /// Whether path and query have no characters that must be percent-encoded (RFC 3986 §3.3, §3.4).
+    /// Whether path and query have no characters that require percent-encoding (RFC 3986 §3.3, §3.4).
     private static func isEncoded(_ target: Substring) -> Bool {
         var rest = target.utf8
         while let byte = rest.popFirst() {

@@ -4,7 +4,7 @@ package import NetproxyBytes
 package struct UpstreamTLS: Sendable, Hashable {
     /// The absolute path of a PEM file with trusted roots, instead of the system's.
     package var authorities: String?
-    /// Whether the system's roots count where there are `authorities`.
+    /// The role of the system's roots if there are `authorities`.
     package var systemRoots: SystemRoots
     package var pins: [CertificatePin]
     package var pinMode: PinMode
@@ -13,7 +13,7 @@ package struct UpstreamTLS: Sendable, Hashable {
     /// The server name to send and verify, if it differs from the upstream's host.
     package var serverName: String?
 
-    /// Whether a certificate that matches no pin ends the connection, or is only reported.
+    /// The treatment of a certificate that matches no pin: end the connection, or only report it.
     package enum PinMode: String, Sendable, CaseIterable {
         case enforce
         case report
@@ -21,9 +21,9 @@ package struct UpstreamTLS: Sendable, Hashable {
 
     /// The role of the system's roots.
     package enum SystemRoots: Sendable {
-        /// They count besides the file's.
+        /// They are trusted in addition to those of the file.
         case trusted
-        /// The file's count instead of them.
+        /// Only the roots of the file are trusted.
         case replaced
     }
 

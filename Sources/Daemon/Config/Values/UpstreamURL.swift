@@ -1,9 +1,9 @@
 package import NetproxyHTTPMessage
 
-/// The URL that a channel sends requests to, without user information, query or fragment.
+/// The URL of a channel's upstream, without user information, query or fragment.
 package struct UpstreamURL: Sendable, Hashable {
     package let origin: Origin
-    /// The prefix of every path: empty, or such as `/v1`, without a trailing slash.
+    /// The prefix of every path: empty, or a path such as `/v1` without a trailing slash.
     package let basePath: String
 
     package init(origin: Origin, basePath: String) {
@@ -15,7 +15,7 @@ package struct UpstreamURL: Sendable, Hashable {
     package var hasCredentialPlace: Bool { basePath.contains(CredentialPlacement.marker) }
 
     init(text: String) throws(URLText.Fault) {
-        // The marker is no part of a URL's syntax: what remains without it is.
+        // The marker is not valid in a URL; validate the text without it.
         let parts = text.split(
             separator: CredentialPlacement.marker,
             maxSplits: 2,
@@ -46,7 +46,7 @@ package struct UpstreamURL: Sendable, Hashable {
 /// A fixed URL, such as a token endpoint; it may have a query (RFC 6749 §3.2).
 package struct EndpointURL: Sendable, Hashable {
     package let origin: Origin
-    /// Path and query; at least `/`.
+    /// The path and query; at least `/`.
     package let target: String
 
     package init(origin: Origin, target: String) {

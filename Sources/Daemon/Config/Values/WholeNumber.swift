@@ -1,6 +1,6 @@
 /// Parses whole numbers of ASCII digits; `Int(text)` would also accept `+5`.
 enum WholeNumber {
-    /// Reads one to fifteen ASCII digits; nil for anything else.
+    /// Parses one to fifteen ASCII digits; nil for anything else.
     static func parse(_ text: some StringProtocol) -> Int? {
         guard (1...15).contains(text.utf8.count) else { return nil }
         var value = 0
@@ -11,7 +11,7 @@ enum WholeNumber {
         return value
     }
 
-    /// Reads any number of ASCII digits; larger numbers are clamped to `limit`.
+    /// Parses any number of ASCII digits; larger numbers are clamped to `limit`.
     static func parse(_ text: some StringProtocol, atMost limit: Int) -> Int? {
         let digits = text.drop { $0 == "0" }
         if digits.utf8.count > 15, digits.utf8.allSatisfy(digit.contains) { return limit }

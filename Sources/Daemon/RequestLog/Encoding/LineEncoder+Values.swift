@@ -11,8 +11,7 @@ extension LineEncoder {
         output.append(UInt8(ascii: "\""))
     }
 
-    /// Appends a text that needs no escapes: one of netproxy's own, an address, or a text that was
-    /// checked by a grammar.
+    /// Appends a text that needs no escapes: a constant, an address, or a text validated by a grammar.
     @inline(__always)
     func plain(_ key: LogKey, _ value: String?, _ output: OutputBuffer) {
         guard let value else { return }
@@ -81,8 +80,9 @@ extension LineEncoder {
         output.append(UInt8(ascii: "}"))
     }
 
-    /// Appends the fields that `log.headers` names, with lower-case names; field lines of the same
-    /// name are joined (RFC 9110 §5.3).
+    /// Appends the fields listed in `log.headers`, with lowercase names.
+    ///
+    /// Field lines of the same name are joined (RFC 9110 §5.3).
     func encode(_ key: LogKey, _ fields: [HTTPField], _ output: OutputBuffer) {
         guard !fields.isEmpty else { return }
         var opening = key.opening

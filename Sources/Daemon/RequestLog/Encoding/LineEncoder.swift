@@ -2,9 +2,9 @@ package import NetproxyBytes
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Encodes records of one channel as lines of JSON, in one pass and without intermediate strings.
+/// Encodes the records of one channel as lines of JSON, in one pass and without intermediate strings.
 ///
-/// Each event loop has its own. The channel's labels and the current second are kept encoded; copies
+/// Each event loop has its own encoder. An encoder caches the encoded labels and the encoded second; copies
 /// of an encoder share the latter.
 package struct LineEncoder {
     let labels: LogLabels
@@ -45,7 +45,7 @@ package struct LineEncoder {
         plain(.traceID, record.traceID, output)
         plain(.client, record.client, output)
         if let identity = record.identity { encode(identity, output) }
-        // Empty if no request could be parsed.
+        // Empty if the request could not be parsed.
         if !record.method.isEmpty { plain(.method, record.method, output) }
         plain(.scheme, record.scheme, output)
         plain(.host, record.host, output)
@@ -82,7 +82,7 @@ package struct LineEncoder {
         plain(.clientKey, identity.key, output)
     }
 
-    /// Appends path and query, unless the request was CONNECT.
+    /// Appends path and query, except for a CONNECT request.
     @inline(__always)
     private func encodeTarget(_ text: String, _ output: OutputBuffer) {
         let target = text.utf8.span
@@ -98,7 +98,7 @@ package struct LineEncoder {
         }
     }
 
-    /// Appends the path that the app asked for, unless it is the upstream's.
+    /// Appends the path in the client's request, unless it equals the upstream's.
     @inline(__always)
     private func encodeAsked(
         _ text: String,

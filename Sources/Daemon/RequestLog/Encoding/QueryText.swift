@@ -1,7 +1,7 @@
 import NetproxyBytes
 import NetworkCore
 
-/// Writes as much of a query as the mode allows, without decoding it.
+/// Writes the part of a query that the mode permits, without decoding it.
 struct QueryText {
     let mode: QueryMode
     let redaction: Redaction

@@ -1,6 +1,6 @@
 extension Span<UInt8> {
-    /// The length of the well-formed UTF-8 sequence of a non-ASCII scalar at `index` (Unicode 16,
-    /// table 3-7); nil if it is not well-formed.
+    /// Returns the length of the well-formed UTF-8 sequence of a non-ASCII scalar at `index` (Unicode 16,
+    /// table 3-7), or nil if it is not well-formed.
     func scalarLength(at index: Int) -> Int? {
         let length = Self.expectedLength(self[index])
         return length > 0 && wellFormedPrefix(at: index, of: length) == length ? length : nil
@@ -11,7 +11,7 @@ extension Span<UInt8> {
         self[index] == 0xc2 && index + 1 < count && (0x80...0x9f).contains(self[index + 1])
     }
 
-    /// The length of the invalid part at `index`: the longest prefix of a well-formed sequence, at
+    /// Returns the length of the invalid part at `index`: the longest prefix of a well-formed sequence, at
     /// least one byte.
     func invalidLength(at index: Int) -> Int {
         Swift.max(1, wellFormedPrefix(at: index, of: Self.expectedLength(self[index])))

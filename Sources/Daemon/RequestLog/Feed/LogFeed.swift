@@ -1,11 +1,11 @@
 import NetproxyBytes
 import Synchronization
 
-/// The live log: every line also goes to each subscription.
+/// The live log, which copies every line to each subscription.
 ///
 /// Shared by all event loops. Without subscriptions, a line costs one load of a counter.
 package final class LogFeed: Sendable {
-    /// The most subscriptions at a time: each one copies every line.
+    /// The maximum number of concurrent subscriptions, each of which copies every line.
     package static let subscriptionLimit = 16
 
     private let count = Atomic<Int>(0)
@@ -21,10 +21,9 @@ package final class LogFeed: Sendable {
     /// Adds a subscription.
     ///
     /// - Parameters:
-    ///   - channels: the channels whose lines are wanted; all if empty. `netproxy` is the daemon's
-    ///     own log.
+    ///   - channels: the names of the channels, all if empty; `netproxy` is the daemon's own log.
     ///   - filter: conditions that a line must satisfy.
-    /// - Returns: the subscription; nil if the limit is reached.
+    /// - Returns: the subscription, or nil if the limit is reached.
     package func subscribe(
         channels: [String] = [],
         filter: [WhereExpression] = []
@@ -48,13 +47,13 @@ package final class LogFeed: Sendable {
         subscription.finish()
     }
 
-    /// Passes on a line of JSON, including its newline.
+    /// Forwards a line of JSON, including its newline.
     func offer(_ line: Span<UInt8>, of channel: String?) {
         let list = subscriptions.withLock { $0 }
         for subscription in list where subscription.wants(channel) { subscription.add(line) }
     }
 
-    /// Ends all subscriptions; their readers still get the lines added so far.
+    /// Ends all subscriptions; their readers still receive the lines added so far.
     package func finish() {
         let list = subscriptions.withLock { list in
             let all = list

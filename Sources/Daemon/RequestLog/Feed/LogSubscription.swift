@@ -3,16 +3,16 @@ import NetproxySystem
 import NetworkCore
 import Synchronization
 
-/// A reader of the feed with a bounded buffer: a reader that is too slow loses lines and gets a
-/// notice with their number.
+/// A reader of the feed with a bounded buffer.
 ///
-/// Any event loop adds lines; a single task reads them.
+/// A reader that is too slow loses lines and receives a notice with their number. Any event loop adds lines;
+/// a single task reads them.
 package final class LogSubscription: Sendable {
     /// The size of the buffer in bytes; about 2000 lines.
     package static let bufferSize = 1 << 20
 
     private struct State {
-        /// Lines from before the subscription, which come first.
+        /// Lines from before the subscription, which are returned first.
         var earlier: [UInt8] = []
         var lines: [UInt8] = []
         var lost = 0
@@ -46,12 +46,11 @@ package final class LogSubscription: Sendable {
         waiter?.resume()
     }
 
-    /// Puts lines from before the subscription first.
+    /// Inserts lines from before the subscription at the front.
     ///
     /// - Parameters:
     ///   - earlier: whole lines, which need not satisfy the filter.
-    ///   - known: lines without their newlines that the reader is not to get again, even if they were
-    ///     added since the subscription began.
+    ///   - known: lines, without newlines, to skip even if they were added since the subscription began.
     package func begin(with earlier: [UInt8], leavingOut known: Set<[UInt8]>) {
         let added = take()
         var kept: [UInt8] = []
@@ -77,16 +76,16 @@ package final class LogSubscription: Sendable {
         waiter?.resume()
     }
 
-    /// Waits for lines and returns all that were added since the last call.
+    /// Waits for lines and returns all lines added since the last call.
     ///
-    /// - Returns: at least one line; nil when the subscription has ended or the task is cancelled.
+    /// - Returns: at least one line, or nil if the subscription has ended or the task is canceled.
     package func next() async -> [UInt8]? {
         while !Task.isCancelled {
             let (lines, lost, isFinished) = take()
             var wanted = filter.isEmpty ? lines : await Self.filtered(lines, by: filter)
             if lost > 0 { wanted += Self.notice(of: lost) }
             if !wanted.isEmpty { return wanted }
-            // Lines added before the end were returned by an earlier call.
+            // An earlier call has returned the lines added before the end.
             if isFinished, lines.isEmpty { return nil }
             await wait()
         }
@@ -118,7 +117,7 @@ package final class LogSubscription: Sendable {
         }
     }
 
-    /// Filters not on an event loop: parsing a line costs more than writing one.
+    /// Filters lines off the event loop, because parsing a line costs more than writing one.
     private static func filtered(
         _ lines: [UInt8],
         by filter: [WhereExpression]

@@ -2,11 +2,11 @@
 ///
 /// Shared by the event loops, each of which writes through its own `LogBuffer`.
 package final class ChannelLog: Sendable {
-    /// What every line has in common.
+    /// The labels common to all lines.
     package let labels: LogLabels
-    /// The stream that lines are written to; several channels may share standard output.
+    /// The stream for the lines; several channels may share standard output.
     package let sink: LogSink
-    /// The live log that the lines are also sent to, if there is one.
+    /// The live log that also receives the lines, if there is one.
     package let feed: LogFeed?
     /// The format of the lines in the stream.
     package let format: LogFormat
@@ -26,8 +26,7 @@ package final class ChannelLog: Sendable {
 
     /// Creates a log in `<directory>/<channel>.log`, or `netproxy.log` without a channel.
     ///
-    /// The file is opened by the first line; if it cannot be written, lines are lost and traffic goes
-    /// on.
+    /// The first line opens the file. If it is not writable, lines are lost and traffic continues.
     package convenience init(
         labels: LogLabels,
         directory: String,
@@ -47,7 +46,7 @@ package final class ChannelLog: Sendable {
     /// Reopens the file (SIGUSR1).
     package func reopen() { sink.reopen() }
 
-    /// Writes an event without delay; for code that does not run on an event loop.
+    /// Writes an event without delay, for code that does not run on an event loop.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant = .now) {
         let buffer = LogBuffer(self)
         buffer.write(event, now: now)

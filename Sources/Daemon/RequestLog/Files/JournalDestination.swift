@@ -1,11 +1,11 @@
 import NetproxyBytes
 package import NetproxySystem
 
-/// Sends lines to systemd's journal in its native protocol: one datagram per line, with the facts of
-/// the line as separate fields.
+/// Sends lines to systemd's journal in its native protocol: one datagram per line, with the facts of the line
+/// as separate fields.
 ///
-/// `MESSAGE` is the line in the configured format, `PRIORITY` its level, `NETPROXY_STATUS` its
-/// `status`, and so on. It never blocks: lines that the journal does not accept are lost and counted.
+/// `MESSAGE` is the line in the configured format, `PRIORITY` its level, `NETPROXY_STATUS` its `status`, and
+/// so on. It never blocks: lines that the journal does not accept are lost and counted.
 package final class JournalDestination: LogDestination {
     /// Always 0: the journal is a single stream.
     package let generation = 0
@@ -14,7 +14,7 @@ package final class JournalDestination: LogDestination {
     private let socket: DatagramSocket
     private let message = OutputBuffer(capacity: 1024)
 
-    /// Creates a socket that sends to `path`, where the journal need not be listening yet.
+    /// Creates a socket that sends to `path`; the journal need not be listening yet.
     package init(path: String, format: LogFormat) throws(FileError) {
         self.path = path
         self.format = format
@@ -43,7 +43,7 @@ package final class JournalDestination: LogDestination {
     private func encode(_ line: LogLine) {
         let text = OutputBuffer(capacity: 512)
         format.append(line, to: text)
-        // Not every format has a line for every event.
+        // Some formats have no line for some events.
         guard !text.isEmpty else { return }
         text.truncate(to: text.count - 1)
         field("MESSAGE", text.span.array)
@@ -54,7 +54,7 @@ package final class JournalDestination: LogDestination {
 
     private func fields(_ members: [LogValue.Member], under prefix: String) {
         for member in members {
-            // The names that the journal accepts: at most 64 capital letters, digits and underscores.
+            // The journal accepts names of at most 64 capital letters, digits and underscores.
             let name = member.name.uppercased().map {
                 $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_"
             }
@@ -67,7 +67,7 @@ package final class JournalDestination: LogDestination {
         }
     }
 
-    /// Appends `KEY=value`; for a value with line breaks, the key, the length in 8 bytes and the value.
+    /// Appends `KEY=value`, or for a value with line breaks, the key, the length in 8 bytes and the value.
     private func field(_ key: String, _ value: [UInt8]) {
         message.append(key)
         if value.contains(UInt8(ascii: "\n")) {
@@ -82,7 +82,7 @@ package final class JournalDestination: LogDestination {
         message.append("\n")
     }
 
-    /// The syslog severity: 6 informational, 4 warning, 3 error.
+    /// Returns the syslog severity: 6 informational, 4 warning, 3 error.
     private static func priority(_ level: String?) -> UInt8 {
         switch level {
         case "error": UInt8(ascii: "3")

@@ -1,17 +1,16 @@
 package import NetproxyBytes
 
-/// The lines of a channel that an event loop has not written yet.
+/// The unwritten lines of a channel on one event loop.
 ///
-/// It belongs to its loop and takes a lock only to flush: at 32 KiB, and whenever the loop asks for
-/// it, so that no line is delayed for long.
+/// A buffer belongs to its loop. It takes a lock only to flush, at 32 KiB and at the loop's request, so that
+/// no line is delayed for long.
 package final class LogBuffer {
-    /// The size in bytes at which a buffer flushes by itself.
+    /// The size in bytes at which a buffer flushes itself.
     ///
-    /// 32 KiB: about 60 lines in one system call. nginx's `access_log buffer=` is
-    /// usually set to 32k or 64k.
+    /// 32 KiB: about 60 lines in one system call. nginx's `access_log buffer=` is usually set to 32k or 64k.
     package static let flushSize = 32 * 1024
 
-    /// The log that the lines go to.
+    /// The log that receives the lines.
     package let log: ChannelLog
     private let lines: OutputBuffer
     /// The buffer for encoding: the same as `lines`, unless the format is not JSON.
@@ -31,7 +30,7 @@ package final class LogBuffer {
     }
 
     deinit {
-        // The channel is gone, and nothing else would flush the rest.
+        // The channel was removed, and nothing else would flush the remaining lines.
         guard !lines.isEmpty else { return }
         flush(now: .now)
         log.sink.writeSoon()
@@ -56,8 +55,9 @@ package final class LogBuffer {
         finishLine(from: start, at: event.time, now: now)
     }
 
-    /// Hands the lines over to the stream; a loop that has flushed all its buffers then calls
-    /// `writeSoon` of one of the streams.
+    /// Passes the lines to the stream.
+    ///
+    /// After flushing all its buffers, a loop calls `writeSoon` of one of the streams.
     package func flush(now: ContinuousClock.Instant) {
         let (lines, time) = (lines, lastTime)
         log.sink.write(lines.span, count: lineCount, at: time, now: now)
@@ -65,7 +65,7 @@ package final class LogBuffer {
         lineCount = 0
     }
 
-    /// Passes on the line of JSON that begins at `start`.
+    /// Completes the line of JSON that begins at `start`.
     private func finishLine(
         from start: Int,
         at time: WallTime,

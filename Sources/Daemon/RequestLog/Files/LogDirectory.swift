@@ -2,12 +2,12 @@ package import NetproxySystem
 
 /// The names of the files in the log directory.
 package enum LogDirectory {
-    /// The path of a channel's log.
+    /// Returns the path of a channel's log.
     package static func path(of channel: String, in directory: String) -> String {
         directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"
     }
 
-    /// The channels with a log, in alphabetical order, including those with only a rotated one.
+    /// Returns the channels with a log, in alphabetical order, including those with only a rotated one.
     ///
     /// Empty if the directory does not exist: the daemon creates it when it starts.
     package static func channels(in directory: String) throws(FileError) -> [String] {

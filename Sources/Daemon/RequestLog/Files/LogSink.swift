@@ -3,12 +3,11 @@ import NetproxyBytes
 package import NetproxySystem
 import Synchronization
 
-/// A stream of whole lines that several event loops write to.
+/// A stream of whole lines, shared by several event loops.
 ///
-/// Callable from any thread. With a `LogWriter` nothing here blocks: lines wait in memory for the
-/// writer's thread. Without one, each call writes by itself. Writing never fails for the caller: lines
-/// that cannot be written are dropped and counted, and the next successful write begins with a line
-/// that states their number.
+/// Callable from any thread. With a `LogWriter`, nothing here blocks: lines wait in memory for the writer's
+/// thread. Without one, each call writes directly. Writing never fails for the caller: unwritable lines are
+/// dropped and counted, and the next successful write begins with a line that states their number.
 package final class LogSink: Sendable {
     /// The numbers of lines written and lost.
     package struct Counters: Sendable, Equatable {
@@ -16,40 +15,42 @@ package final class LogSink: Sendable {
         package var written = 0
         /// Lines lost.
         package var dropped = 0
-        /// The reason of the most recent loss.
+        /// The reason for the most recent loss.
         package var lastError: FileError?
     }
 
-    /// What waits for the writer.
+    /// The lines and orders that wait for the writer.
     fileprivate struct Queue {
-        /// What one loop flushed at a time: more of them are not joined, which would copy them.
+        /// The flushed lines, one piece per flush; pieces are not joined, because that would copy them.
         var pieces: [(lines: [UInt8], count: Int)] = []
-        /// Memory for the next pieces: that of the last ones that were written, so that steady traffic
-        /// allocates none, and what a burst needed goes back.
+        /// Memory for the next pieces.
+        ///
+        /// It is the memory of the most recently written pieces, so that steady traffic allocates none and
+        /// the memory of a burst is freed.
         var spare: [[UInt8]] = []
-        /// When the last of the lines was made.
+        /// The time of the last line.
         var time = WallTime(seconds: 0)
         var now: ContinuousClock.Instant?
         var orders: [@Sendable (inout LogStream) -> Void] = []
-        /// Lines that did not fit since the writer last looked.
+        /// Lines that did not fit since the writer's last pass.
         var refused = 0
         /// Whether the writer has this sink on its list.
         var isListed = false
-        /// What the stream has counted, as of its last write.
+        /// The counters of the stream after its last write.
         var counters = Counters()
         /// Lines that did not fit since the start.
         var allRefused = 0
         var isRefusing = false
     }
 
-    /// Why lines do not fit into the queue.
+    /// The reason if lines do not fit into the queue.
     private static let slowDisk = FileError("the disk does not keep up", code: EAGAIN)
 
-    /// How many pieces' memory a sink keeps: 256 KiB.
+    /// The maximum number of pieces whose memory a sink keeps: 256 KiB.
     private static let spareLimit = 8
 
     private let queue = Mutex(Queue())
-    /// Locked while the disk is used: with a writer, by its thread alone.
+    /// Locked during disk I/O; with a writer, only by its thread.
     private let stream: Mutex<LogStream>
     private let writer: LogWriter?
     private let onLoss: (@Sendable (FileError) -> Void)?
@@ -58,11 +59,11 @@ package final class LogSink: Sendable {
     ///
     /// - Parameters:
     ///   - labels: the labels of notices about lost lines.
-    ///   - destination: what the lines are written to.
+    ///   - destination: the destination of the lines.
     ///   - format: the format of notices.
     ///   - writer: the thread that writes; without one, each caller writes.
-    ///   - onLoss: called with the reason when lines begin to be lost, on the writing thread or on
-    ///     that of the caller; it must not block.
+    ///   - onLoss: called with the reason when lines begin to be lost, on the writing thread or the caller's;
+    ///     it must not block.
     package init(
         labels: LogLabels,
         to destination: sending any LogDestination,
@@ -75,7 +76,7 @@ package final class LogSink: Sendable {
         stream = Mutex(LogStream(labels: labels, to: destination, format: format))
     }
 
-    /// The numbers of lines written and lost so far; what waits is neither.
+    /// The numbers of lines written and lost so far; waiting lines count as neither.
     package var counters: Counters {
         queue.withLock { queue in
             var counters = queue.counters
@@ -87,19 +88,18 @@ package final class LogSink: Sendable {
     /// Reopens the file (SIGUSR1).
     package func reopen() { order { $0.reopen() } }
 
-    /// Closes the file now, and again after each later write.
+    /// Closes the file now and after each later write.
     package func retire() { order { $0.retire() } }
 
     /// Reverses ``retire()``: the file stays open.
     package func revive() { order { $0.revive() } }
 
-    /// Continues with another destination, which `make` makes on the writing thread.
+    /// Switches to another destination, which `make` creates on the writing thread.
     package func redirect(to make: @escaping @Sendable () -> any LogDestination) {
         order { $0.redirect(to: make()) }
     }
 
-    /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the
-    /// next line.
+    /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the next line.
     package func finish(at time: WallTime, now: ContinuousClock.Instant) {
         order { $0.finish(at: time, now: now) }
     }
@@ -148,7 +148,7 @@ package final class LogSink: Sendable {
     /// Wakes the writer, which writes the lines of all sinks.
     package func writeSoon() { writer?.wake() }
 
-    /// Adds the sink to the writer's list if it is new there; without a writer that runs, writes at once.
+    /// Adds the sink to the writer's list unless it is listed; without a running writer, writes immediately.
     ///
     /// - Returns: whether the writer will write.
     private func notify(_ listing: Queue.Listing) -> Bool {
@@ -163,7 +163,7 @@ package final class LogSink: Sendable {
     /// Writes the waiting lines, on the writer's thread or, without a writer, on the caller's.
     func writeWaiting() {
         let loss = stream.withLock { stream in
-            // Taken under the stream's lock: of two callers, the first to take is the first to write.
+            // Empty the queue under the stream's lock: of two callers, the first to do so writes first.
             var taken = queue.withLock { $0.take() }
             for order in taken.orders { order(&stream) }
             let loss = taken.write(to: &stream)
@@ -179,7 +179,7 @@ package final class LogSink: Sendable {
 }
 
 extension LogSink.Queue {
-    /// Whether a sink was on the writer's list before.
+    /// Whether a sink was already on the writer's list.
     fileprivate enum Listing {
         case new, present
     }
@@ -190,7 +190,7 @@ extension LogSink.Queue {
         return isListed ? .present : .new
     }
 
-    /// Empties the queue.
+    /// Empties the queue and returns its contents.
     fileprivate mutating func take() -> LogSink.Queue {
         var taken = self
         taken.spare = []
@@ -198,7 +198,7 @@ extension LogSink.Queue {
         return taken
     }
 
-    /// Writes the lines; returns the reason if lines begin to be lost.
+    /// Writes the lines, and returns the reason if lines begin to be lost.
     fileprivate func write(to stream: inout LogStream) -> FileError? {
         var loss: FileError?
         for piece in pieces {
@@ -213,7 +213,7 @@ extension LogSink.Queue {
         return loss
     }
 
-    /// The memory of its pieces, which are gone then.
+    /// Removes the pieces and returns their memory.
     fileprivate mutating func emptied(atMost limit: Int) -> [[UInt8]] {
         var spare: [[UInt8]] = []
         while spare.count < limit, var (lines, _) = pieces.popLast() {
@@ -223,7 +223,7 @@ extension LogSink.Queue {
         return spare
     }
 
-    /// Notes what the stream has counted, and keeps memory for what comes next.
+    /// Stores the counters of the stream, and memory for the next pieces.
     fileprivate mutating func settle(_ counters: LogSink.Counters, _ spare: [[UInt8]]) {
         self.spare = spare
         let error = counters.lastError ?? self.counters.lastError

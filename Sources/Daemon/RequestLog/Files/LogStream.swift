@@ -1,22 +1,21 @@
 import NetproxyBytes
 import NetproxySystem
 
-/// What writes the whole lines of one log to its destination; it may block for as long as the disk
-/// does.
+/// The writer of one log's lines to their destination, which may block as long as the disk does.
 struct LogStream {
     private var destination: any LogDestination
     private let encoder: LineEncoder
     private let format: LogFormat
-    /// The lines written and lost here.
+    /// The lines written and lost by this stream.
     private(set) var counters = LogSink.Counters()
-    /// The lines lost that no line has reported yet.
+    /// The number of lost lines that no notice has reported yet.
     private var unreported = 0
-    /// The rest of a line that was written only in part.
+    /// The rest of a partly written line.
     private var rest: [UInt8] = []
     private var generation = 0
     /// Whether the most recent lines were lost.
     private var isLosing = false
-    /// Whether only exchanges that are still running write to it.
+    /// Whether only exchanges that are still running write to the stream.
     private var isRetired = false
     private let notice = OutputBuffer(capacity: 512)
 
@@ -29,7 +28,7 @@ struct LogStream {
     /// Reopens the file.
     func reopen() { destination.reopen() }
 
-    /// Closes the file now, and again after each later write; `revive` keeps it open again.
+    /// Closes the file now and after each later write, until `revive`.
     mutating func retire() {
         isRetired = true
         destination.reopen()
@@ -37,28 +36,27 @@ struct LogStream {
 
     mutating func revive() { isRetired = false }
 
-    /// Continues with another destination.
+    /// Switches to another destination.
     mutating func redirect(to destination: any LogDestination) {
         self.destination = destination
         // Matches no destination: the rest of a partly written line is not written to this one.
         generation = -1
     }
 
-    /// Has the next line preceded by a notice about lines that were lost before they came here.
+    /// Records lines lost before they reached the stream, for the notice before the next line.
     mutating func report(lost count: Int, for reason: FileError) {
         unreported += count
         counters.lastError = reason
     }
 
-    /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the
-    /// next line.
+    /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the next line.
     mutating func finish(at time: WallTime, now: ContinuousClock.Instant) {
         guard !rest.isEmpty || unreported > 0 else { return }
         let nothing: [UInt8] = []
         _ = write(nothing.span, count: 0, at: time, now: now)
     }
 
-    /// Writes whole lines, or drops them; returns the reason if lines begin to be lost.
+    /// Writes or drops whole lines, and returns the reason if lines begin to be lost.
     mutating func write(
         _ lines: Span<UInt8>,
         count: Int,
@@ -98,7 +96,7 @@ struct LogStream {
     private mutating func startFile() {
         generation = destination.generation
         guard !rest.isEmpty else { return }
-        // Counted as written when its rest was kept, but its file is gone.
+        // The line was counted as written when its rest was kept, but its file no longer exists.
         rest = []
         counters.written -= 1
         lose(1)
@@ -122,7 +120,7 @@ struct LogStream {
             facts: [(LogKey.dropped.name, .number(unreported))]
         )
         if let error = counters.lastError { event.add(LogKey.reason.name, .text("\(error)")) }
-        // Some formats have no line for it; /metrics has the counter.
+        // Some formats have no line for the notice; /metrics has the counter.
         let count = unreported
         unreported = 0
         do {
@@ -160,7 +158,7 @@ struct LogStream {
         }
     }
 
-    /// Keeps the rest of the line that was written in part, and drops the lines after it.
+    /// Keeps the rest of the partly written line, and drops the lines after it.
     private mutating func keepLine(of lines: Span<UInt8>, written: Int) {
         let newline = UInt8(ascii: "\n")
         var next = written

@@ -1,25 +1,25 @@
 package import NetproxySystem
 import Synchronization
 
-/// The thread that writes the lines of all logs: a disk that hangs holds up this thread, and no event
-/// loop.
+/// The thread that writes the lines of all logs.
 ///
-/// Sinks hand their lines over in memory, up to ``capacity`` bytes in all; what does not fit is
-/// dropped and counted, as on a full disk. The thread wakes when an event loop has flushed its
-/// buffers, not for each line, and sleeps without a timer while there is nothing to write.
+/// A disk that hangs blocks this thread, but no event loop. Sinks pass their lines in memory, up to
+/// ``capacity`` bytes in all; lines that do not fit are dropped and counted, as on a full disk. The thread
+/// wakes after an event loop has flushed its buffers, not for each line, and sleeps without a timer while
+/// there is nothing to write.
 package final class LogWriter: Sendable {
-    /// How many bytes may wait for the disk.
+    /// The maximum number of bytes that wait for the disk.
     ///
-    /// 16 MiB: about 30,000 lines. At 1000 requests a second a disk may hang for half a minute
-    /// without a loss.
+    /// 16 MiB: about 30,000 lines. At 1000 requests a second a disk may hang for half a minute without a
+    /// loss.
     package static let capacity = 16 << 20
-    /// With this many bytes waiting the thread is woken before the loops' next flush.
+    /// The number of waiting bytes that wakes the thread before the loops' next flush.
     private static let urgent = 256 << 10
 
     private struct State {
-        /// The sinks that have something to write.
+        /// The sinks with something to write.
         var due: [LogSink] = []
-        /// Called when everything that is here now has been written.
+        /// Called after all waiting lines have been written.
         var waiters: [@Sendable () -> Void] = []
         var isStarted = false
         var isEnding = false
@@ -27,57 +27,57 @@ package final class LogWriter: Sendable {
 
     private let state = Mutex(State())
     private let signal: ThreadSignal
-    /// Bytes that wait for the disk.
+    /// The number of bytes that wait for the disk.
     private let waiting = Atomic(0)
-    /// Whether the signal has been raised since the thread last looked.
+    /// Whether the signal has been raised since the thread's last pass.
     private let isRaised = Atomic(false)
     private let capacity: Int
 
     /// Makes a writer, whose thread starts with the first line.
     ///
-    /// - Parameter capacity: how many bytes may wait for the disk.
-    /// - Throws: `FileError` when the process has no descriptors left.
+    /// - Parameter capacity: the maximum number of bytes that wait for the disk.
+    /// - Throws: `FileError` if the process has no descriptors left.
     package init(capacity: Int = LogWriter.capacity) throws(FileError) {
         self.capacity = capacity
         signal = try ThreadSignal()
     }
 
-    /// Ends the thread after everything that is waiting; without it the thread runs for ever.
+    /// Ends the thread after it has written all waiting lines; otherwise the thread runs forever.
     package func end() {
         state.withLock { $0.isEnding = true }
         wake()
     }
 
-    /// Whether the thread has ended or is about to, so that no one else writes.
+    /// Whether the thread has ended or is about to end; callers then write themselves.
     var isEnding: Bool { state.withLock { $0.isEnding } }
 
     // MARK: - For the sinks
 
-    /// Makes room for bytes; returns `false` if too many are waiting.
+    /// Reserves space for bytes, and returns `false` if too many are waiting.
     func reserve(_ count: Int) -> Bool {
         guard waiting.add(count, ordering: .relaxed).newValue > capacity else { return true }
         release(count)
         return false
     }
 
-    /// The bytes have been written or lost.
+    /// Releases the space of written or lost bytes.
     func release(_ count: Int) {
         waiting.subtract(count, ordering: .relaxed)
     }
 
-    /// Lists a sink that was not listed.
+    /// Adds a sink to the list; the sink must not be listed.
     func add(_ sink: LogSink) {
         state.withLock { $0.due.append(sink) }
     }
 
-    /// Has the listed sinks written now.
+    /// Wakes the thread, which writes the lines of the listed sinks.
     func wake() {
         guard !isRaised.exchange(true, ordering: .acquiringAndReleasing) else { return }
         signal.raise()
         start()
     }
 
-    /// Starts the thread, unless it runs; without a thread for it the lines wait for the next attempt.
+    /// Starts the thread, unless it runs; if it cannot be started, the lines wait for the next attempt.
     private func start() {
         let isFirst = state.withLock { state in
             defer { state.isStarted = true }
@@ -88,17 +88,16 @@ package final class LogWriter: Sendable {
         isRaised.store(false, ordering: .sequentiallyConsistent)
     }
 
-    /// Has the listed sinks written now if much is waiting.
+    /// Wakes the thread if many bytes are waiting.
     func wakeIfUrgent() {
         if waiting.load(ordering: .relaxed) >= LogWriter.urgent { wake() }
     }
 
     // MARK: - The end
 
-    /// Returns when everything that was handed over before has been written or lost, or the time is
-    /// over.
+    /// Waits until all lines passed so far have been written or lost, or the time is over.
     ///
-    /// - Returns: whether it was in time; otherwise the disk hangs.
+    /// - Returns: `true` in time; `false` if the disk hangs.
     package func flush(within limit: Duration) async -> Bool {
         let (outcomes, outcome) = AsyncStream<Bool>.makeStream()
         state.withLock { $0.waiters.append { outcome.yield(true) } }
@@ -117,7 +116,7 @@ package final class LogWriter: Sendable {
     private func run() {
         while true {
             signal.wait()
-            // Before the look: what is listed after it raises the signal again.
+            // Clear the flag before reading the list: a sink listed later raises the signal again.
             isRaised.store(false, ordering: .sequentiallyConsistent)
             let (due, waiters, isEnding) = state.withLock { state in
                 defer { (state.due, state.waiters) = ([], []) }

@@ -1,10 +1,10 @@
 package import NetproxySystem
 
-/// A log file that is rotated by size, and reopened if another tool moves or removes it.
+/// A log file with rotation by size, reopened if another tool moves or removes it.
 package final class RotatingFile: LogDestination {
-    /// The size of a file, and the number of old files.
+    /// The maximum size of a file, and the number of old files.
     package struct Limits: Sendable, Equatable {
-        /// The largest size in bytes, exceeded only by a single flush that is larger.
+        /// The maximum size in bytes, exceeded only by a single flush that is larger.
         package var size: Int
         /// The number of old files kept; the newest has the suffix `.1`.
         package var keep: Int
@@ -19,10 +19,11 @@ package final class RotatingFile: LogDestination {
     /// The interval for comparing the path with the open file, and for retrying a failed open.
     private static let checkInterval = Duration.seconds(1)
 
-    /// How long a file stays at least once it is set aside, whatever `keep` says: `netproxy tail -f` looks
-    /// every 200 ms, and must find every file however often they are rotated.
+    /// The minimum time that a rotated file stays, regardless of `keep`.
+    ///
+    /// `netproxy tail -f` looks every 200 ms, and must find every file even if files are rotated quickly.
     private static let shortestStay = Duration.seconds(2)
-    /// The most files beyond `keep` that stay for that reason: each rotation renames them all.
+    /// The maximum number of files beyond `keep` that stay for that reason; each rotation renames them all.
     private static let surplusLimit = 100
 
     /// The path of the current file.
@@ -33,14 +34,14 @@ package final class RotatingFile: LogDestination {
     private var size = 0
     private var nextCheck: ContinuousClock.Instant?
     private var failure: FileError?
-    /// When the files `.1`, `.2`, … were set aside, as far as that was lately.
+    /// The times at which the files `.1`, `.2`, … were rotated, if recent.
     private var setAside: [ContinuousClock.Instant] = []
     /// Whether there may be more old files than `keep`.
     private var mayHaveSurplus = true
-    /// Why the file could not be rotated.
+    /// The reason for a failed rotation.
     private var rotationFailure: FileError?
     private var isRotationFailureReported = false
-    /// Incremented for each file opened, and when the file was truncated by another tool.
+    /// Incremented for each opened file, and after another tool truncated the file.
     package private(set) var generation = 0
 
     /// Creates a destination; the first line opens the file.
@@ -49,11 +50,11 @@ package final class RotatingFile: LogDestination {
         self.limits = limits
     }
 
-    /// Opens the file if none is open or the path has another one, and rotates it if `count` more
-    /// bytes do not fit.
+    /// Opens the file if none is open or the path has another one, and rotates it if `count` more bytes do
+    /// not fit.
     ///
-    /// If it cannot be rotated, for example because another user owns the directory, the file grows
-    /// and `takeWarning` returns the reason.
+    /// If it cannot be rotated, for example because another user owns the directory, the file grows and
+    /// `takeWarning` returns the reason.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(FileError) {
         if nextCheck.map({ now >= $0 }) ?? true {
             nextCheck = now + Self.checkInterval
@@ -69,13 +70,13 @@ package final class RotatingFile: LogDestination {
             guard rotated(now) else { return }
             try open()
         } catch {
-            // Not retried for each flush: a missing directory costs one call a second.
+            // Do not retry for each flush: a missing directory costs one call a second.
             failure = error
             throw error
         }
     }
 
-    /// Why the file could not be rotated; returned once per failure.
+    /// Returns the reason for a failed rotation, once per failure.
     package func takeWarning() -> FileError? {
         guard let rotationFailure, !isRotationFailureReported else { return nil }
         isRotationFailureReported = true
@@ -90,7 +91,7 @@ package final class RotatingFile: LogDestination {
         do {
             written = try file?.write(bytes) ?? 0
         } catch {
-            // Truncating the file to free space must be noticed at once.
+            // Truncating the file to free space must be noticed immediately.
             nextCheck = nil
             throw error
         }
@@ -109,15 +110,15 @@ package final class RotatingFile: LogDestination {
         do {
             let current = try FileStatus.of(path: path)
             if let status, current.isSameFile(as: status) {
-                // After copytruncate, O_APPEND continues at the new end, but the rest of a line no
-                // longer has its beginning.
+                // After copytruncate, O_APPEND continues at the new end, but the beginning of a partly
+                // written line is gone.
                 if current.size < size { generation += 1 }
                 size = current.size
             } else {
                 file = nil
             }
         } catch {
-            // Moved or removed; if the path cannot be reached, opening it reports why.
+            // The file was moved or removed. If the path is unreachable, opening it reports the reason.
             file = nil
         }
     }
@@ -132,16 +133,16 @@ package final class RotatingFile: LogDestination {
         if size > 0, isCut() { _ = try write([UInt8(ascii: "\n")].span) }
     }
 
-    /// Whether the last line is incomplete: cut off by a full disk before the daemon ended.
+    /// Whether the last line is incomplete, because a full disk cut it off before the daemon ended.
     private func isCut() -> Bool {
-        // If it cannot be read, the last line is taken to be complete.
+        // If the file is unreadable, assume that the last line is complete.
         guard let reader = try? ReadableFile(path: path),
             let last = try? reader.read(1, at: size - 1).first
         else { return false }
         return last != UInt8(ascii: "\n")
     }
 
-    /// Moves the file away, and returns whether that succeeded.
+    /// Rotates the file, and returns whether that succeeded.
     private func rotated(_ now: ContinuousClock.Instant) -> Bool {
         do throws(FileError) {
             try rotate(now)
@@ -155,7 +156,7 @@ package final class RotatingFile: LogDestination {
     }
 
     private func rotate(_ now: ContinuousClock.Instant) throws(FileError) {
-        // Up to the first free number: an earlier attempt that failed may have left a gap.
+        // Stop at the first free number: an earlier failed attempt may have left a gap.
         var free = 1
         while free < limits.keep + Self.surplusLimit, try exists(free) { free += 1 }
         for number in stride(from: free - 1, through: 1, by: -1) {
@@ -182,7 +183,7 @@ package final class RotatingFile: LogDestination {
             }
             mayHaveSurplus = try exists(limits.keep + 1)
         } catch {
-            // The next rotation fails as well, and is reported.
+            // The next rotation fails as well, and reports it.
         }
     }
 

@@ -26,7 +26,7 @@ enum CombinedLine {
         }
     }
 
-    /// The request line; `-` if no request could be parsed, as in Apache.
+    /// Appends the request line, or `-` if the request could not be parsed, as in Apache.
     private static func request(_ line: LogLine, _ output: OutputBuffer) {
         guard let method = line[.method]?.plain else { return output.append("-") }
         let query = line[.query].map { "?\($0.plain)" } ?? ""
@@ -37,7 +37,7 @@ enum CombinedLine {
         quoted(line[.protocolVersion]?.plain ?? "HTTP/1.1", output)
     }
 
-    /// The client's address without its port.
+    /// Returns the client's address without its port.
     private static func host(_ client: String) -> String {
         guard let colon = client.lastIndex(of: ":"), client.last != "]" else { return client }
         return client[..<colon].filter { $0 != "[" && $0 != "]" }
@@ -52,7 +52,8 @@ enum CombinedLine {
         return "\(parts[2])/\(CivilDate.monthNames[month - 1])/\(parts[0]):\(parts[3]) +0000"
     }
 
-    /// Escapes like Apache: a backslash before quotes and backslashes, `\xhh` for control bytes and non-ASCII.
+    /// Escapes like Apache: a backslash before quotes and backslashes, `\xhh` for control bytes and
+    /// non-ASCII.
     private static func quoted(_ text: String, _ output: OutputBuffer) {
         for byte in text.utf8 {
             switch byte {

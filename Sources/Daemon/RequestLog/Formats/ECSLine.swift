@@ -2,8 +2,8 @@ import NetproxyBytes
 
 /// Writes a line with the field names of the Elastic Common Schema (version 8.11).
 ///
-/// The keys are flat and dotted, as Elastic's logging libraries write them. Facts without a name in
-/// the schema are below `netproxy`.
+/// The keys are flat and dotted, as Elastic's logging libraries write them. Facts without a name in the
+/// schema are under `netproxy`.
 enum ECSLine {
     /// The form of a member in the schema.
     private enum Form {
@@ -86,7 +86,7 @@ enum ECSLine {
     private static func address(_ role: String, _ text: String, _ fields: inout Fields) {
         fields.add("\(role).address", .text(text))
         let (host, port) = split(text)
-        // A unix socket has no address or port.
+        // A Unix socket has no address or port.
         guard let port else { return }
         let ip = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         fields.add("\(role).ip", .text(ip))

@@ -2,8 +2,8 @@ import NetproxyHTTPMessage
 
 /// Parses one JSON value (RFC 8259), keeping the order of an object's members.
 ///
-/// Written for netproxy's own lines, but a file may contain anything: the depth is limited to 16
-/// levels, and text that is not JSON is nil.
+/// The lines are normally netproxy's own, but a file may contain anything: the depth is limited to 16 levels,
+/// and text that is not JSON is nil.
 struct JSONReader {
     private static let depthLimit = 16
 

@@ -3,9 +3,9 @@ package import NetproxyBytes
 /// The format of a line.
 ///
 /// Event loops encode JSON. Every other format is converted from that line, so that a single place
-/// decides what is logged and what is redacted.
+/// determines the logged and the redacted values.
 package enum LogFormat: String, Sendable, CaseIterable {
-    /// The line as it is encoded.
+    /// The line as encoded.
     case json
     /// `key=value` pairs, with dotted keys for nested values.
     case logfmt

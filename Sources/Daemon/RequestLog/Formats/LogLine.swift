@@ -1,12 +1,11 @@
 /// A parsed line of a log file.
 package struct LogLine: Sendable {
-    /// The line as it is in the file, without its newline.
+    /// The original line, without its newline.
     package let raw: String
-    /// Its members.
+    /// The members of the line.
     package let object: LogValue
 
-    /// Parses a line; nil if it is neither a JSON object nor logfmt, for example because it was cut
-    /// off.
+    /// Parses a line; nil if it is neither a JSON object nor logfmt, for example because it was cut off.
     package init?(_ bytes: [UInt8]) {
         let isJSON = bytes.first == UInt8(ascii: "{")
         guard let value = isJSON ? JSONReader.read(bytes) : LogfmtLine.read(bytes),
@@ -19,7 +18,7 @@ package struct LogLine: Sendable {
     /// The value of a key.
     package subscript(key: LogKey) -> LogValue? { self[key.name] }
 
-    /// The value of a key by its name; dots separate the levels of nested objects (`auth.generation`).
+    /// The value of a key with this name; dots separate the levels of nested objects (`auth.generation`).
     package subscript(key: String) -> LogValue? {
         if let value = object[key] { return value }
         guard key.contains(".") else { return nil }
@@ -33,10 +32,10 @@ package struct LogLine: Sendable {
     /// The text of the time; empty if the line has none.
     package var time: String { self[.time]?.text ?? "" }
 
-    /// When the exchange or event ended, in microseconds since the Unix epoch; zero if the line has no
-    /// time.
+    /// The time at which the exchange or event ended, in microseconds since the Unix epoch; zero if the line
+    /// has no time.
     ///
-    /// An exchange's `time` is when it began.
+    /// The `time` of an exchange is its beginning.
     package var end: Int64 {
         guard let time = WallTime(rfc3339: time) else { return 0 }
         let start = time.seconds * 1_000_000 + Int64(time.microseconds)

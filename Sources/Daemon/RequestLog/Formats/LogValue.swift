@@ -21,22 +21,22 @@ package enum LogValue: Sendable, Equatable {
         return members.first { $0.name == name }?.value
     }
 
-    /// The text, if it is one.
+    /// The text, or nil for another kind of value.
     package var text: String? {
         if case .text(let text) = self { text } else { nil }
     }
 
-    /// The number, if it is one.
+    /// The number, or nil for another kind of value.
     package var number: Double? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The number without its fraction, if it is one and fits.
+    /// The number without its fraction, or nil if it does not fit or for another kind of value.
     package var integer: Int? {
         number.flatMap { Int(exactly: $0.rounded(.towardZero)) }
     }
 
-    /// The values of a list, if it is one.
+    /// The values of a list, or nil for another kind of value.
     package var list: [LogValue]? {
         if case .list(let values) = self { values } else { nil }
     }

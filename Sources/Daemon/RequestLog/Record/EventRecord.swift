@@ -1,5 +1,5 @@
-/// Any logged event other than an exchange: a token was renewed, a pool is full, the configuration
-/// was reloaded.
+/// Any logged event other than an exchange, such as a renewed token, a full pool or a reload of the
+/// configuration.
 package struct EventRecord: Sendable {
     /// The value of a fact.
     package enum Value: Sendable, Equatable {
@@ -15,21 +15,21 @@ package struct EventRecord: Sendable {
         case token, pool, reload, upgrade
         /// A suspicious request.
         case request
-        /// The log itself, such as lines that were lost.
+        /// An event of the log itself, such as lost lines.
         case log
-        /// The daemon: start, listeners, stop.
+        /// An event of the daemon: start, listeners, stop.
         case daemon
-        /// What someone did with credentials or the configuration.
+        /// An action on credentials or the configuration.
         case audit
     }
 
-    /// When it happened.
+    /// The time of the event.
     package var time: WallTime
     /// The severity.
     package var level: LogLevel
     /// The kind of event.
     package var event: Event
-    /// What happened, as a constant text; the facts have what varies.
+    /// A constant text that describes the event; the facts contain the variable parts.
     package var message: String
     /// Names and values, in the order of the line.
     package var facts: [(name: String, value: Value)]

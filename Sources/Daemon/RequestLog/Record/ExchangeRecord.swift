@@ -1,58 +1,58 @@
 package import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Everything that is logged about one exchange, as values; the line is formatted at the end.
+/// The logged facts of one exchange, as values; the line is formatted at the end.
 ///
-/// Facts that are nil are left out of the line.
+/// Facts that are nil are omitted from the line.
 package struct ExchangeRecord: Sendable {
-    /// When the request head was complete.
+    /// The time at which the request head was complete.
     package var time: WallTime
-    /// Facts from interceptors and transport: the id, attempts, timings, the credential.
+    /// Facts from interceptors and transport: the ID, attempts, timings, the credential.
     package var context: RequestContext
-    /// The id that the app gave its request, sent upstream in place of netproxy's.
+    /// The ID from the client's request, sent upstream instead of netproxy's.
     package var clientRequestID: String?
-    /// The trace id, from the app's `traceparent` or one that netproxy started.
+    /// The trace ID, from the client's `traceparent` or started by netproxy.
     package var traceID: String?
     /// The peer's address, or `unix`.
     package var client: String
-    /// Who the peer is, if the kernel or a lent key tells it.
+    /// The identity of the peer, if the kernel or a lent key reveals it.
     package var identity: ClientIdentity?
 
-    /// The method as sent by the app; empty if no request could be parsed.
+    /// The method in the client's request; empty if the request could not be parsed.
     package var method: String
     /// The scheme of the upstream request; nil, like the host below, if no channel was found.
     package var scheme: String?
     /// The authority of the upstream request.
     package var host: String?
-    /// Path and query of the upstream request, percent-encoded as they are sent; empty for CONNECT,
-    /// and if no request could be parsed.
+    /// Path and query of the upstream request, percent-encoded as sent.
+    ///
+    /// Empty for CONNECT, and if the request could not be parsed.
     package var target: String
-    /// Path and query that the app asked for, if there is an upstream request; logged where the path
-    /// differs.
+    /// Path and query in the client's request, if there is an upstream request; logged if the path differs.
     package var asked: String?
     /// The protocol version, such as `HTTP/1.1`.
     package var protocolVersion: String?
 
-    /// The status sent to the app; nil if no response head was sent.
+    /// The status sent to the client; nil if no response head was sent.
     package var status: HTTPStatus?
     /// The status of a gRPC call.
     package var rpcStatus: RPCStatus?
-    /// Content bytes from the app.
+    /// Content bytes from the client.
     package var bytesIn = 0
-    /// Content bytes to the app.
+    /// Content bytes to the client.
     package var bytesOut = 0
-    /// From the complete request head to the last byte sent to the app.
+    /// The duration from the complete request head to the last byte sent to the client.
     package var duration: Duration = .zero
 
-    /// The error word, the same as in the response to the app.
+    /// The error word, the same as in the response to the client.
     package var error: ErrorKind?
-    /// The explanation of the error, as in the response to the app.
+    /// The explanation of the error, as in the response to the client.
     package var detail: String?
     /// The side that ended the exchange early.
     package var abortedBy: AbortedBy?
-    /// The request's fields that `log.headers` names.
+    /// The request fields listed in `log.headers`.
     package var headers: [HTTPField] = []
-    /// The response's fields that `log.headers` names.
+    /// The response fields listed in `log.headers`.
     package var responseHeaders: [HTTPField] = []
 
     /// Creates the record of an exchange whose request head is complete.
@@ -75,11 +75,11 @@ package struct ExchangeRecord: Sendable {
     /// The query of the upstream request, without the question mark.
     package var query: String? { TargetPath(target).query.map(String.init) }
 
-    /// The path that the app asked for.
+    /// The path in the client's request.
     package var askedPath: String { String(TargetPath(asked ?? target).path) }
 
-    /// Whether it went wrong: netproxy failed or refused it, it was sent again, or the answer is a
-    /// 401, a 403 or a 5xx.
+    /// Whether the exchange had a problem: netproxy failed or refused it, it was sent again, or the response
+    /// is a 401, a 403 or a 5xx.
     package var isTroubled: Bool {
         let code = status?.rawValue ?? 0
         return error != nil || code == 401 || code == 403 || code >= 500
@@ -89,9 +89,9 @@ package struct ExchangeRecord: Sendable {
 
     /// The severity of the line.
     ///
-    /// `error`: a 5xx, or a response cut short for any reason except that the app disconnected.
-    /// `warning`: a 4xx (also one from netproxy), an app that disconnected, a repeated attempt, a
-    /// 401 that could not be replayed, a gRPC call with a status other than OK. `info`: everything else.
+    /// `error`: a 5xx, or a response cut short for any reason except that the client disconnected. `warning`:
+    /// a 4xx (also one from netproxy), a disconnected client, a repeated attempt, a 401 that could not be
+    /// replayed, a gRPC call with a status other than OK. `info`: everything else.
     package var level: LogLevel {
         let code = status?.rawValue ?? 0
         if code >= 500 { return .error }
@@ -103,18 +103,18 @@ package struct ExchangeRecord: Sendable {
     }
 }
 
-/// Who sent a request.
+/// The identity of a request's sender.
 ///
-/// A reference, since most records have none.
+/// A class, because most records have none.
 package final class ClientIdentity: Sendable {
-    /// The peer's user id, on a unix socket.
+    /// The peer's user ID, on a Unix socket.
     package let userID: UInt32?
-    /// The id of the peer's process, on a unix socket.
+    /// The ID of the peer's process, on a Unix socket.
     package let processID: Int32?
-    /// The id of the lent key that the app has shown.
+    /// The ID of the lent key in the client's request.
     package let key: String?
 
-    /// Makes one of what is known.
+    /// Makes an identity from the known facts.
     package init(userID: UInt32? = nil, processID: Int32? = nil, key: String? = nil) {
         (self.userID, self.processID, self.key) = (userID, processID, key)
     }
@@ -122,7 +122,7 @@ package final class ClientIdentity: Sendable {
 
 /// The side that ended an exchange early.
 package enum AbortedBy: String, Sendable, CaseIterable {
-    /// The app disconnected.
+    /// The client disconnected.
     case client
     /// The upstream closed or reset the connection, or broke the protocol.
     case upstream

@@ -1,17 +1,17 @@
 /// A key of log lines.
 ///
-/// Each key is declared once, as the bytes with which its member begins: the encoder writes them in one piece.
-/// The formats, `tail` and `--where` use the key's name.
+/// Each key is declared once, as the bytes with which its member begins, so that the encoder writes them in
+/// one piece. The formats, `tail` and `--where` use the key's name.
 package struct LogKey: Sendable {
     /// Whether `--where` compares the values as numbers.
     enum Kind: Sendable {
         case number, other
     }
 
-    /// The beginning of the member: the comma before it unless another member may be first in the object,
-    /// the name, and the first byte of a text, a list or an object; the whole member for a flag that is set.
+    /// The beginning of the member: the comma before it unless another member may be first in the object, the
+    /// name, and the first byte of a text, a list or an object; the whole member for a true flag.
     let opening: StaticString
-    /// The whole member for a flag that is not set.
+    /// The whole member for a false flag.
     let negation: StaticString
     let kind: Kind
     /// The name of the object that contains the member; `nil` for a member of the line.
@@ -27,7 +27,7 @@ package struct LogKey: Sendable {
         (self.opening, self.negation, self.object, self.kind) = (opening, negation, object, kind)
     }
 
-    /// The key; a dot separates the levels of nested objects.
+    /// The name of the key; a dot separates the levels of nested objects.
     package var name: String {
         let bytes = opening.description.split(separator: "\"", maxSplits: 2)
         let member = String(bytes[opening.description.first == "\"" ? 0 : 1])
@@ -92,7 +92,7 @@ extension LogKey {
     package static let headers = LogKey(#","headers":{"#)
     package static let responseHeaders = LogKey(#","response_headers":{"#)
 
-    // Of events other than exchanges.
+    // Keys of events other than exchanges.
     package static let message = LogKey(#","message":""#)
     package static let reason = LogKey(#","reason":""#)
     package static let kind = LogKey(#","kind":""#)
@@ -103,7 +103,7 @@ extension LogKey {
     package static let nextAttempt = LogKey(#","next_attempt_s":"#, .number)
     package static let dropped = LogKey(#","dropped":"#, .number)
 
-    /// All keys, except for the header fields that `log.headers` names.
+    /// All keys, except for the header fields listed in `log.headers`.
     private static let all: [LogKey] = [
         .time, .level, .subsystem, .category, .channel, .event, .requestID, .clientRequestID,
         .traceID, .client, .clientUID, .clientPID, .clientKey, .method, .scheme, .host, .path,
@@ -120,7 +120,7 @@ extension LogKey {
     /// The names of all keys, in alphabetical order.
     static let names = kinds.keys.sorted()
 
-    /// Whether a line may have the key.
+    /// Whether a line may contain the key.
     package static func exists(_ name: String) -> Bool {
         kinds[name] != nil
             || [LogKey.headers, .responseHeaders].contains { name.hasPrefix("\($0.name).") }

@@ -1,8 +1,8 @@
 package import NetproxyHTTPMessage
 
-/// What every line of a channel has in common, and what may be shown of its exchanges.
+/// The labels common to all lines of a channel, and the permitted contents of its exchanges.
 package struct LogLabels: Sendable {
-    /// The name of the log of netproxy's own events and of requests that match no channel.
+    /// The name of the log for netproxy's own events and for requests that match no channel.
     package static let ownLog = "netproxy"
 
     /// The channel's name; nil for netproxy's own log.
@@ -11,13 +11,13 @@ package struct LogLabels: Sendable {
     package var subsystem: String?
     /// The channel's `log.category`.
     package var category: String?
-    /// How much of the query is shown.
+    /// The permitted part of the query.
     package var query: QueryMode
-    /// The fields whose values are shown, from `log.headers`.
+    /// The fields with visible values, from `log.headers`.
     package var headers: [HTTPFieldName]
-    /// The fields with the channel's credentials; their values are never shown.
+    /// The fields that contain the channel's credentials; their values are never logged.
     package var credentialFields: [HTTPFieldName]
-    /// The parameter of the query with the channel's credential; its value is never shown.
+    /// The query parameter that contains the channel's credential; its value is never logged.
     package var credentialParameter: String?
 
     /// Creates the labels of a channel's log.
@@ -40,12 +40,12 @@ package struct LogLabels: Sendable {
     }
 }
 
-/// How much of a query the log shows.
+/// The part of a query in the log.
 package enum QueryMode: String, Sendable, CaseIterable {
     /// The names of its parameters, separated by commas.
     case keys
-    /// The query as it was sent, except for the values of well-known credential parameters.
+    /// The query as sent, except for the values of well-known credential parameters.
     case full
-    /// No part of it.
+    /// No part of the query.
     case off
 }

@@ -6,7 +6,7 @@ import NetproxyHTTPMessage
 package struct WallTime: Sendable, Hashable, Comparable {
     /// Whole seconds since the Unix epoch.
     package var seconds: Int64
-    /// 0...999 999.
+    /// The microseconds within the second, 0...999 999.
     package var microseconds: Int32
 
     /// Creates a point in time.
@@ -32,7 +32,7 @@ package struct WallTime: Sendable, Hashable, Comparable {
         microseconds = Int32(nanoseconds % 1_000_000_000 / 1000)
     }
 
-    /// Parses a time as written in the log, `2026-03-04T05:06:07.000089Z`.
+    /// Parses a time in the log's format, `2026-03-04T05:06:07.000089Z`.
     init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
         func number(_ range: Range<Int>) -> Int? {

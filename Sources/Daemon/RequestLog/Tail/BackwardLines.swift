@@ -5,18 +5,18 @@ struct BackwardLines {
     private static let blockSize = 64 * 1024
 
     private let file: ReadableFile
-    /// The end of the part that has not been read yet.
+    /// The end of the unread part of the file.
     private var offset: Int
-    /// Bytes read but not returned yet, ending with a complete line.
+    /// Bytes read but not yet returned, ending with a complete line.
     private var pending: [UInt8] = []
 
-    /// Starts before `end`, which must be the beginning of a line.
+    /// Creates a reader that starts before `end`, which must be the beginning of a line.
     init(_ file: ReadableFile, before end: Int) {
         self.file = file
         offset = end
     }
 
-    /// Returns the previous line without its newline; nil before the first one.
+    /// Returns the previous line without its newline, or nil before the first one.
     mutating func next() throws(FileError) -> [UInt8]? {
         let newline = UInt8(ascii: "\n")
         while true {

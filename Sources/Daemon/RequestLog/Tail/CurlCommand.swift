@@ -1,13 +1,14 @@
 import NetworkCore
 
-/// A curl command that repeats a logged request, with placeholders in angle brackets for what is not in the log.
+/// A curl command that repeats a logged request, with placeholders in angle brackets for the parts missing
+/// from the log.
 package struct CurlCommand: Sendable, CustomStringConvertible {
-    /// Where a channel's credential goes in a request.
+    /// The location of a channel's credential in a request.
     package enum Place: Sendable, Equatable, Codable {
-        /// A field; without a prefix, what stands in front is that of the credential's kind.
+        /// A field; without a prefix, the prefix of the credential's kind applies.
         case field(name: String, prefix: String?)
         case parameter(String)
-        /// Where the logged path has `{credential}`.
+        /// The position of `{credential}` in the logged path.
         case path
     }
 
@@ -16,8 +17,8 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
 
     /// Creates the command; nil if the line has no request that could be sent.
     ///
-    /// `query` is the channel's query mode; it matters if a line is ambiguous. `place` is where the
-    /// channel's credential goes, if not into the field of its kind.
+    /// `query` is the channel's query mode, which resolves ambiguous lines. `place` is the location of the
+    /// channel's credential, if it is not in the field of its kind.
     package init?(_ line: LogLine, query: QueryMode = .keys, place: Place? = nil) {
         guard let url = RequestURL(line, query: query),
             let method = line[.method]?.text
@@ -55,7 +56,8 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         description = words.joined(separator: " ")
     }
 
-    /// The field with the credential, and its name in lower case; nil if it is elsewhere.
+    /// Returns the field with the credential, and its name in lower case, or nil if the credential is
+    /// elsewhere.
     private static func field(
         _ kind: String,
         _ place: Place?,
@@ -80,7 +82,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     }
 }
 
-/// The URL of a logged upstream request, as far as it is known.
+/// The known parts of the URL of a logged upstream request.
 struct RequestURL: CustomStringConvertible {
     /// Names and values of the query.
     let parameters: [(name: String, value: String?)]
@@ -93,10 +95,10 @@ struct RequestURL: CustomStringConvertible {
         self.init(line, host: host, target: target, query: mode)
     }
 
-    /// The URL with defaults for what is missing: a refused request was not sent anywhere, but it was
-    /// received on this machine.
+    /// Creates the URL with defaults for missing parts.
     ///
-    /// A value that is not logged is empty.
+    /// A refused request was not forwarded, but this machine received it. The values of parameters without a
+    /// logged value are empty.
     init(ofAny line: LogLine, query mode: QueryMode) {
         let target = line[.path]?.text ?? "/"
         let host = line[.host]?.text ?? "localhost"

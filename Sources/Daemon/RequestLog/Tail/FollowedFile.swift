@@ -1,11 +1,11 @@
 import NetproxySystem
 
-/// Reads a log file that grows: the lines appended since the last call, even if the file was rotated,
-/// removed or truncated in the meantime.
+/// Reads the lines appended to a log file since the last call, even if the file was rotated, removed or
+/// truncated in the meantime.
 struct FollowedFile {
     private static let blockSize = 256 * 1024
     private static let newline = UInt8(ascii: "\n")
-    /// How often a call looks for the next file while files are being rotated.
+    /// The maximum number of attempts of one call to find the next file during rotations.
     private static let attempts = 100
 
     private let path: String
@@ -13,17 +13,17 @@ struct FollowedFile {
     private var offset = 0
     /// The beginning of a line whose end has not been written yet.
     private var partial: [UInt8] = []
-    /// The youngest rotated file at a start without a file of today.
+    /// The newest rotated file, if there was no current file at the start.
     private var predecessor: FileStatus?
     /// Whether the last call did not find the file among the rotated ones.
     private var isLost = false
 
-    /// Follows a file from its beginning, or from where `skipToEnd` finds its end.
+    /// Follows a file from its beginning; `skipToEnd` skips the existing lines.
     init(path: String) {
         self.path = path
     }
 
-    /// Skips all whole lines that the file has now.
+    /// Skips all whole lines currently in the file.
     mutating func skipToEnd() throws(FileError) {
         file = try Self.open(path)
         guard let file else {
@@ -33,14 +33,15 @@ struct FollowedFile {
         offset = try Self.endOfLines(in: file)
     }
 
-    /// The last `count` lines that satisfy the filter, oldest first, from this file and its rotated
-    /// predecessors, up to where `newLines` continues.
+    /// Returns the last `count` lines that satisfy the filter, oldest first.
+    ///
+    /// Reads this file and its rotated predecessors, up to the position at which `newLines` continues.
     func last(_ count: Int, where filter: [WhereExpression]) throws(FileError) -> [LogLine] {
         var found: [LogLine] = []
         var number = 0
         var next = file.map { (file: $0, end: offset) }
         if next == nil {
-            // Rotated, and nothing has been written since.
+            // The file was rotated, and nothing has been written since.
             number = 1
             next = try older(number)
         }
@@ -59,7 +60,7 @@ struct FollowedFile {
         return found.reversed()
     }
 
-    /// A rotated file and the end of its last whole line.
+    /// Returns a rotated file and the end of its last whole line.
     private func older(
         _ number: Int
     ) throws(FileError) -> (file: ReadableFile, end: Int)? {
@@ -67,7 +68,7 @@ struct FollowedFile {
         return (file, try Self.endOfLines(in: file))
     }
 
-    /// The whole lines appended since the last call, of every file that there was in the meantime.
+    /// Returns the whole lines appended since the last call, to every file that existed in the meantime.
     mutating func newLines() throws(FileError) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var (number, failures) = (1, 0)
@@ -76,7 +77,7 @@ struct FollowedFile {
             if let file {
                 try read(file, into: &lines)
                 guard try isMoved(file) else { break }
-                // Lines that were appended before the file was moved away.
+                // Lines may have been appended before the file was moved.
                 try read(file, into: &lines)
             }
             switch try successor(from: number) {
@@ -89,15 +90,17 @@ struct FollowedFile {
                 (failures, earlier) = (failures + 1, nil)
             case .unknown:
                 failures += 1
-                // Opened before the look, so that nothing comes between both.
+                // Open the file before listing the rotated ones, so that no file is missed between the two
+                // steps.
                 let next = try Self.open(path)
                 let rotated = try rotatedFiles()
-                // A look is believed if no rotation went on meanwhile: if the next one finds the same.
+                // A list is valid only if no rotation took place meanwhile, that is, if the next list is the
+                // same.
                 let isSteady = rotated.hasSameFiles(as: earlier)
                 earlier = rotated.files.map(\.status)
                 guard isSteady else { continue }
                 if let file, try file.status.isLinked, !isLost {
-                    // Moved elsewhere, if the next call finds it so, too.
+                    // The file was moved elsewhere, if the next call confirms it.
                     isLost = true
                     return lines
                 }
@@ -115,22 +118,22 @@ struct FollowedFile {
         partial = []
     }
 
-    /// What follows the file being read.
+    /// The successor of the current file.
     private enum Successor {
-        /// The file after it; the one being read has this number.
+        /// The next file, and the number of the current file.
         case file(ReadableFile, number: Int)
-        /// Nothing yet.
+        /// There is no successor yet.
         case none
-        /// A rotation goes on.
+        /// A rotation is in progress.
         case unclear
-        /// The file being read is not among the rotated ones: removed, or moved elsewhere.
+        /// The current file is not among the rotated ones: it was removed, or moved elsewhere.
         case unknown
     }
 
-    /// The file after the one being read.
+    /// Returns the file after the current one.
     ///
-    /// Numbers only grow. If the file being read has the same number before and after the look at the one
-    /// below it, no rotation has put another file there.
+    /// Numbers only grow. If the current file has the same number before and after opening the one below it,
+    /// no rotation has put another file there.
     private func successor(from start: Int) throws(FileError) -> Successor {
         guard let own = try file?.status ?? predecessor,
             let number = try number(of: own, from: start)
@@ -139,7 +142,7 @@ struct FollowedFile {
             return try isNumbered(own, number) ? .file(next, number: number) : .unclear
         }
         guard number > 1 else { return try isNumbered(own, number) ? .none : .unclear }
-        // A rotation under way leaves one number free, also for long if its process has to wait.
+        // A rotation in progress leaves one number free, possibly for long if its process has to wait.
         guard let next = try Self.open(name(number - 2)), try isNumbered(own, number),
             try FileSystem.status(name(number - 1)) == nil
         else { return .unclear }
@@ -165,9 +168,9 @@ struct FollowedFile {
         try FileSystem.status(name(number)).map { $0.isSameFile(as: own) } ?? false
     }
 
-    /// The rotated files that may have come after one that is not among them.
+    /// The rotated files that may be newer than a file that is not among them.
     private struct RotatedFiles {
-        /// Oldest first.
+        /// The files, oldest first.
         var files: [(file: ReadableFile, status: FileStatus)] = []
 
         func hasSameFiles(as earlier: [FileStatus]?) -> Bool {
@@ -179,7 +182,7 @@ struct FollowedFile {
     private func rotatedFiles() throws(FileError) -> RotatedFiles {
         var rotated = RotatedFiles()
         let open = try file?.status
-        // One that was moved elsewhere is followed by the file of today.
+        // After a move elsewhere, the successor is the current file at the path.
         if let open, open.isLinked { return rotated }
         let own = open ?? predecessor
         var (number, missing) = (1, 0)
@@ -202,7 +205,7 @@ struct FollowedFile {
         do {
             return try !FileStatus.of(path: path).isSameFile(as: own)
         } catch  where error.isMissing {
-            // Renamed, and the new file does not exist yet: keep the old one for now.
+            // The file was renamed, and the new file does not exist yet: keep the old one for now.
             return false
         }
     }
@@ -212,7 +215,7 @@ struct FollowedFile {
         into lines: inout [[UInt8]]
     ) throws(FileError) {
         if try file.status.size < offset {
-            // Truncated: everything in it is new.
+            // The file was truncated; its whole content is new.
             offset = 0
             partial = []
         }
@@ -238,7 +241,7 @@ struct FollowedFile {
         }
     }
 
-    /// The end of the last whole line of a file.
+    /// Returns the end of the last whole line of a file.
     private static func endOfLines(in file: ReadableFile) throws(FileError) -> Int {
         var end = try file.status.size
         while end > 0 {

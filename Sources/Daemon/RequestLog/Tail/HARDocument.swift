@@ -3,8 +3,8 @@ import NetproxyHTTPMessage
 
 /// Converts log lines to an HTTP Archive (HAR 1.2), one entry at a time.
 ///
-/// Facts that are never logged (bodies, most fields, cookies) are empty, and unknown sizes are -1, as
-/// the format specifies.
+/// Facts that are never logged (bodies, most fields, cookies) are empty, and unknown sizes are -1, as the
+/// format specifies.
 package struct HARDocument {
     private var isEmpty = true
 
@@ -25,7 +25,7 @@ package struct HARDocument {
 
     /// Appends an exchange; lines of other events are ignored.
     ///
-    /// `query` is the channel's query mode; it matters if a line is ambiguous.
+    /// `query` is the channel's query mode, which resolves ambiguous lines.
     package mutating func append(
         _ line: LogLine,
         query: QueryMode = .keys,
@@ -106,8 +106,8 @@ package struct HARDocument {
     /// Appends the phases, which add up to the entry's `time`; phases that did not occur are -1.
     ///
     /// In HAR 1.2, `connect` includes `ssl`. `blocked` is the wait for a connection and for a token. Time
-    /// that the log does not attribute (failed attempts, the body) counts as receiving if a response
-    /// began, and as waiting otherwise.
+    /// that the log does not attribute (failed attempts, the body) counts as receiving if a response began,
+    /// and as waiting otherwise.
     private func timings(_ line: LogLine, _ output: OutputBuffer) {
         let waits = [line[.queueTime]?.number, line[.authWait]?.number].compactMap { $0 }
         let blocked = waits.isEmpty ? nil : waits.reduce(0, +)

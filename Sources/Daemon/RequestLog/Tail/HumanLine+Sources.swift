@@ -56,7 +56,7 @@ extension HumanLine {
         )
     }
 
-    /// The keys of events that are not shown as marks.
+    /// The keys that an event's marks omit.
     private static let shownKeys = Set(
         [
             LogKey.time, .level, .subsystem, .category, .channel, .event, .message, .duration,
@@ -72,7 +72,7 @@ extension HumanLine {
             .map { "\($0.name)=\($0.value.plain)" }
     }
 
-    /// An RFC 3339 time in UTC, to the millisecond.
+    /// Shortens an RFC 3339 time in UTC to milliseconds.
     private static func milliseconds(of time: String) -> String {
         time.count > 24 ? time.prefix(23) + "Z" : time
     }
@@ -87,7 +87,7 @@ extension HumanLine {
         if refreshed == true { marks.append("refreshed") }
         if overrode == true { marks.append("overrode-client") }
         if let notReplayed { marks.append("not-replayed: \(notReplayed)") }
-        // The last reason may be why there was no further retry.
+        // The last reason may explain the absence of a further retry.
         let refusal = RetryReason.budgetExhausted.description
         let made = retries.filter { $0 != refusal }
         if !made.isEmpty { marks.append("retried: \(counted(made))") }
@@ -95,7 +95,7 @@ extension HumanLine {
         return marks
     }
 
-    /// Repeated reasons are counted: `connection_refused ×2, unauthorized`.
+    /// Joins the reasons and counts repeated ones: `connection_refused ×2, unauthorized`.
     private static func counted(_ reasons: [String]) -> String {
         var runs: [(reason: String, count: Int)] = []
         for reason in reasons {

@@ -1,45 +1,45 @@
 package import NetproxyBytes
 import NetworkCore
 
-/// A log line for human readers: time, status, method, channel, duration and path in columns, then
-/// anything unusual, and the id of an exchange that is no success.
+/// A log line for human readers: time, status, method, channel, duration and path in columns, then anything
+/// unusual, and the ID of an unsuccessful exchange.
 ///
-///     2026-03-04T05:06:07.089Z 200 GET     orders    12.3 ms /orders/42  refreshed retried: unauthorized
+///      2026-03-04T05:06:07.089Z 200 GET     orders    12.3 ms /orders/42  refreshed retried: unauthorized
 ///
-/// The time is UTC, like the log's. The path is the one that the app asked for.
+/// The time is in UTC, as in the log. The path is that of the client's request.
 package struct HumanLine: Sendable {
-    /// Whether the line has colours.
+    /// The coloring of the line.
     package enum Style: Sendable {
         case plain
         /// With ANSI escapes, for a terminal.
         case coloured
 
-        /// The style for a terminal with these environment variables.
+        /// Returns the style for a terminal with these environment variables.
         ///
-        /// There are no colours if `NO_COLOR` has any value (no-color.org) or `TERM` is `dumb`.
+        /// There are no colors if `NO_COLOR` has any value (no-color.org) or `TERM` is `dumb`.
         package static func onTerminal(_ environment: [String: String]) -> Style {
             let isUnwanted = environment["NO_COLOR"]?.isEmpty == false
             return isUnwanted || environment["TERM"] == "dumb" ? .plain : .coloured
         }
     }
 
-    /// The room that lines have.
+    /// The widths of a line and its columns.
     package struct Layout: Sendable {
-        /// The columns of the terminal, into which each line is made to fit; `nil`: every text is whole.
+        /// The width of the terminal, into which each line must fit; `nil` for lines of any length.
         package let width: Int?
-        /// The columns of the channel's name.
+        /// The width of the channel column.
         let channel: Int
 
         /// Makes a layout for the channels with these names.
         ///
-        /// From 60 columns up, every line fits.
+        /// Every line fits a terminal of at least 60 columns.
         package init(width: Int? = nil, channels: [String] = []) {
             let longest = max(8, channels.map(\.count).max() ?? 0)
             self.width = width
             channel = width.map { min(longest, max(8, $0 / 6)) } ?? longest
         }
 
-        /// Whether there is no room for milliseconds of the time.
+        /// Whether the line is too narrow for milliseconds.
         var isNarrow: Bool { width.map { $0 < 100 } ?? false }
     }
 
@@ -51,19 +51,19 @@ package struct HumanLine: Sendable {
         case grey = "\u{1b}[90m"
     }
 
-    /// In UTC, to the millisecond: `2026-03-04T05:06:07.089Z`.
+    /// The time in UTC, to the millisecond: `2026-03-04T05:06:07.089Z`.
     var time = ""
     var status: Int?
-    /// The text shown if there is no status.
+    /// The text that replaces a missing status.
     var placeholder = "---"
     var method = ""
     var path = ""
     var channel: String?
-    /// In milliseconds.
+    /// The duration in milliseconds.
     var duration: Double?
     var marks: [String] = []
     var fault: String?
-    /// By which `netproxy why` finds it.
+    /// The request ID, by which `netproxy why` finds the exchange.
     var requestID: String?
     var level = LogLevel.info
 
@@ -104,7 +104,7 @@ package struct HumanLine: Sendable {
         fault == nil && status.map { (200..<300).contains($0) } ?? (requestID == nil)
     }
 
-    /// On a terminal without the date, which has its own line.
+    /// Returns the time, on a terminal without the date, which has its own line.
     private func shownTime(_ layout: Layout) -> String {
         guard layout.width != nil, let start = time.firstIndex(of: "T") else { return time }
         return String(time[time.index(after: start)...].prefix(layout.isNarrow ? 8 : 12))
@@ -115,14 +115,15 @@ package struct HumanLine: Sendable {
         return (layout.width == nil ? text : text.cut(to: width)).padded(to: width)
     }
 
-    /// What follows the columns.
+    /// The part of a line after the columns.
     private struct Rest {
         var path: String
         var marks: String
         var fault: String
         let id: String
 
-        /// Cuts what is too long: the path, which keeps half of the room at least, in its middle.
+        /// Shortens texts that are too long; the path is cut in its middle and keeps at least half of the
+        /// space.
         mutating func fit(into width: Int) {
             let room = max(0, width - id.indented.count)
             let wanted = path.count + marks.indented.count + fault.indented.count
@@ -157,7 +158,7 @@ package struct HumanLine: Sendable {
         output.append("\u{1b}[0m")
     }
 
-    /// The duration with about three significant digits: `0.8 ms`, `12.3 ms`, `250 ms`, `1.52 s`.
+    /// Returns the duration with about three significant digits: `0.8 ms`, `12.3 ms`, `250 ms`, `1.52 s`.
     static func milliseconds(_ value: Double) -> String {
         if value >= 10_000 { return "\((value / 100).rounded() / 10) s" }
         if value >= 1000 { return "\((value / 10).rounded() / 100) s" }
@@ -175,16 +176,17 @@ extension String {
         count < width ? String(repeating: " ", count: width - count) + self : self
     }
 
-    /// After two spaces, unless it is empty.
+    /// The text after two spaces, or nothing if it is empty.
     fileprivate var indented: String { isEmpty ? "" : "  \(self)" }
 
-    /// The beginning, with an ellipsis if that is not all; nothing where there is no room for more.
+    /// Returns the beginning of the text, with an ellipsis if it is cut, or nothing if there is no space for
+    /// more.
     fileprivate func cut(to width: Int) -> String {
         guard count > width else { return self }
         return width < 4 ? "" : prefix(width - 1) + "…"
     }
 
-    /// The beginning and the end, with an ellipsis between them.
+    /// Returns the beginning and the end of the text, with an ellipsis between them.
     fileprivate func cutInside(to width: Int) -> String {
         guard count > width else { return self }
         guard width > 0 else { return "" }
@@ -192,7 +194,7 @@ extension String {
         return prefix(width - 1 - end) + "…" + suffix(end)
     }
 
-    /// The text with U+FFFD in place of terminal control characters.
+    /// The text with terminal control characters replaced by U+FFFD.
     fileprivate var harmless: String {
         let isClean = utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
         guard !isClean else { return self }

@@ -1,16 +1,16 @@
 import NetproxyBytes
 
-/// Renders log lines as `netproxy tail` prints them.
+/// Renders log lines for `netproxy tail`.
 package struct LogPrinter {
     /// The output format.
     package enum Rendering: Sendable {
-        /// One line for human readers each; on a terminal, also one for each date.
+        /// One line for human readers per log line; on a terminal, also one per date.
         case human(HumanLine.Style, HumanLine.Layout)
-        /// JSON: the lines of the file, converted if they are logfmt.
+        /// The lines of the file as JSON, converted if they are logfmt.
         case json
-        /// A curl command each that goes through netproxy.
+        /// One curl command per line, sent through netproxy.
         case curl(Entrances)
-        /// A curl command each that goes to the upstream, with placeholders for secrets.
+        /// One curl command per line, sent to the upstream, with placeholders for secrets.
         case upstreamCurl
         /// An HTTP archive, completed by `end()`.
         case archive(version: String)
@@ -21,13 +21,13 @@ package struct LogPrinter {
     private let places: [String: CurlCommand.Place]
     private var archive = HARDocument()
     private var isBegun = false
-    /// The date printed last.
+    /// The date printed most recently.
     private var shownDay = ""
 
     /// Creates a printer.
     ///
-    /// `wholeQueries` are the channels that log whole queries; a line alone may be ambiguous. `places`
-    /// says for channels where their credential goes.
+    /// `wholeQueries` are the channels that log whole queries, because a line alone may be ambiguous.
+    /// `places` contains the locations of the channels' credentials.
     package init(
         _ rendering: Rendering,
         wholeQueries: Set<String> = [],
@@ -38,7 +38,7 @@ package struct LogPrinter {
         self.places = places
     }
 
-    /// The output for some lines.
+    /// Returns the output for some lines.
     package mutating func render(_ lines: [LogLine]) -> [UInt8] {
         let output = OutputBuffer()
         begin(output)
@@ -72,7 +72,7 @@ package struct LogPrinter {
         return output.span.array
     }
 
-    /// The end of the output.
+    /// Returns the end of the output.
     package mutating func end() -> [UInt8] {
         let output = OutputBuffer()
         begin(output)
@@ -84,7 +84,7 @@ package struct LogPrinter {
         line[.channel]?.text.map(wholeQueries.contains) == true ? .full : .keys
     }
 
-    /// The date of the line, if it is the first line or differs from the previous line's.
+    /// Returns the date of the line, if it is the first line or has another date than the previous one.
     private mutating func dayIfNew(of line: LogLine) -> String? {
         guard let end = line.time.firstIndex(of: "T") else { return nil }
         let day = String(line.time[..<end])

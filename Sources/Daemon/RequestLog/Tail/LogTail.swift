@@ -1,8 +1,8 @@
 package import NetproxySystem
 
-/// Reads the logs of one or several channels for `netproxy tail`, whether or not the daemon runs.
+/// Reads the logs of one or several channels for `netproxy tail`, with or without a running daemon.
 ///
-/// Lines are merged by the time at which their exchanges ended.
+/// Lines are merged in the order in which their exchanges ended.
 package struct LogTail {
     private let directory: String
     private let channels: [String]
@@ -14,7 +14,7 @@ package struct LogTail {
     /// Without channels, it reads every log in the directory, including logs created later. A line must
     /// satisfy all conditions of the filter.
     ///
-    /// - Throws: if the directory exists but cannot be read.
+    /// - Throws: `FileError` if the directory exists but cannot be read.
     package init(
         directory: String,
         channels: [String] = [],
@@ -30,7 +30,7 @@ package struct LogTail {
         }
     }
 
-    /// The named channels that have no log yet.
+    /// The named channels without a log.
     package var missing: [String] {
         get throws(FileError) {
             let present = Set(try LogDirectory.channels(in: directory))
@@ -41,7 +41,7 @@ package struct LogTail {
     /// Whether there are no logs yet.
     package var isEmpty: Bool { files.isEmpty }
 
-    /// The last `count` lines written before this value was created, oldest first, including rotated
+    /// Returns the last `count` lines written before this value was created, oldest first, including rotated
     /// files.
     ///
     /// The order is by the end of exchanges: an hour-long download that has just failed comes last.
@@ -55,9 +55,9 @@ package struct LogTail {
         return Array(Self.merged(lines).suffix(count))
     }
 
-    /// The lines appended since the last call, oldest first.
+    /// Returns the lines appended since the last call, oldest first.
     ///
-    /// - Throws: if the directory or a file cannot be read.
+    /// - Throws: `FileError` if the directory or a file cannot be read.
     package mutating func newLines() throws(FileError) -> [LogLine] {
         var lines: [LogLine] = []
         for name in try names() {
@@ -88,7 +88,7 @@ package struct LogTail {
 
     private func names() throws(FileError) -> [String] {
         guard channels.isEmpty else { return channels }
-        // A file that has just been rotated is not listed, but may have unread lines.
+        // A recently rotated file is not listed, but may have unread lines.
         return try Set(LogDirectory.channels(in: directory)).union(files.keys).sorted()
     }
 

@@ -1,13 +1,13 @@
 import NetworkCore
 
-/// A curl command that sends a logged request through netproxy once more, and can be run as it is.
+/// A runnable curl command that sends a logged request through netproxy once more.
 ///
-/// What the log does not have is left empty, and a comment on a line before the command says so.
+/// Parts missing from the log are left empty; a comment on a line before the command lists them.
 package struct RepeatedRequest: Sendable, CustomStringConvertible {
-    /// Comment and command, for a POSIX shell.
+    /// The comment and the command, for a POSIX shell.
     package private(set) var description = ""
 
-    /// Fields that say how the content was sent, which is not in the log, and those that the command
+    /// Fields that describe the transfer of the content, which is not in the log, and fields that the command
     /// sets itself.
     private static let unfitting: Set<String> = [
         "content-length", "transfer-encoding", "expect", "connection", "host", "content-encoding",
@@ -16,7 +16,7 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
     private var missing: [String] = []
     private var words = ["curl"]
 
-    /// Creates the command; nil for a tunnel, and if no request could be parsed.
+    /// Creates the command; nil for a tunnel, and if the request could not be parsed.
     package init?(_ line: LogLine, query mode: QueryMode, _ entrances: Entrances) {
         guard let method = line[.method]?.text,
             let path = line[.target]?.text ?? line[.path]?.text
@@ -53,7 +53,7 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
             missing.isEmpty ? command : "# not in the log, so left empty: \(comment)\n\(command)"
     }
 
-    /// How the app's request found its channel, as far as the log tells.
+    /// The way in which the client's request found its channel, if the log contains it.
     private enum Way {
         /// By the listener or the path.
         case direct
@@ -68,7 +68,7 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
         _ path: String
     ) -> Way {
         guard let channel else {
-            // Without a channel, only what is forwarded has a host.
+            // Without a channel, only forwarded requests have a host.
             return line[.host]?.text.map(Way.proxy) ?? .direct
         }
         guard let prefix = channel.prefix, prefix != "/" else { return .direct }
@@ -89,7 +89,7 @@ package struct RepeatedRequest: Sendable, CustomStringConvertible {
         return "http://127.0.0.1:8080"
     }
 
-    /// The query with its question mark, and with no values where only names are logged.
+    /// Returns the query with its question mark, without values if only names are logged.
     private mutating func query(_ text: String, _ mode: QueryMode) -> String {
         guard !text.isEmpty else { return "" }
         if mode == .full || text.contains("=") || text.contains("&") {

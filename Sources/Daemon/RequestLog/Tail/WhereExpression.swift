@@ -1,19 +1,19 @@
 import NetproxyBytes
 
-/// A condition on a log line: a key, an operator and a value, such as `status>=400`, or only a key, such
-/// as `error`, which the line must have.
+/// A condition on a log line: a key, an operator and a value, such as `status>=400`, or only a required key,
+/// such as `error`.
 ///
 /// Dots separate the levels of nested objects (`auth.generation`). Two numbers are compared as numbers,
-/// anything else as text, which also works for times (`time>=2026-11-23T09`). An unknown key is an
-/// error, as is a value that is not a number for a numeric key. `~` is true if the text contains the
-/// value; case matters. A list (`retries`) satisfies a condition if one of its values does. A missing
-/// key satisfies only `!=`.
+/// anything else as text, which also works for times (`time>=2026-11-23T09`). An unknown key is an error, as
+/// is a value that is not a number for a numeric key. `~` is true if the text contains the value; case
+/// matters. A list (`retries`) satisfies a condition if one of its values does. A missing key satisfies only
+/// `!=`.
 package struct WhereExpression: Sendable, Equatable {
     /// A comparison with a line's value.
     package enum Operator: String, Sendable, CaseIterable {
-        /// No operator: the line has the key.
+        /// No operator: the line must have the key.
         case present = ""
-        // Longer operators first: they are tried in this order.
+        // Longer operators come first, because they are tried in this order.
         case atLeast = ">="
         case atMost = "<="
         case different = "!="
@@ -22,7 +22,7 @@ package struct WhereExpression: Sendable, Equatable {
         case less = "<"
         case contains = "~"
 
-        /// The operator at the beginning of the text after a key.
+        /// Reads the operator at the beginning of the text after a key.
         init?(prefixOf text: Substring) {
             // Every text begins with the empty operator.
             let found = Operator.allCases.first { operation in
@@ -33,7 +33,7 @@ package struct WhereExpression: Sendable, Equatable {
         }
     }
 
-    /// Why an expression is invalid, and what was expected instead.
+    /// The error of an invalid expression, with the expected text.
     package struct Invalid: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -42,16 +42,16 @@ package struct WhereExpression: Sendable, Equatable {
     package let key: String
     /// The comparison.
     package let comparison: Operator
-    /// The value that the line's value is compared with.
+    /// The value to compare with the line's value.
     package let value: String
     private let number: Double?
 
     /// Parses an expression.
     ///
-    /// - Throws: `Invalid`, with what was expected and what was found.
+    /// - Throws: `Invalid`, with the expected and the actual text.
     package init(_ text: String) throws(Invalid) {
         let key = text.prefix { Self.isKeyCharacter($0) }
-        // == is what programmers write.
+        // Accept ==, as in programming languages.
         let written = text[key.endIndex...]
         let rest = written.hasPrefix("==") ? written.dropFirst() : written
         guard !key.isEmpty, key.first != ".", key.last != "." else {
@@ -89,7 +89,7 @@ package struct WhereExpression: Sendable, Equatable {
         self.comparison = comparison
         self.value = key == LogKey.time.name && isOrdered ? Self.beginning(value) : value
         number = Double(value)
-        // Compared as text, 4 would be greater than 250ms.
+        // As text, 4 would be greater than 250ms.
         guard
             number != nil || value.isEmpty || comparison == .contains
                 || !LogKey.isNumber(self.key)
@@ -101,7 +101,7 @@ package struct WhereExpression: Sendable, Equatable {
         }
     }
 
-    /// A condition for lines no older than `age`, truncated to whole seconds.
+    /// Returns a condition for lines no older than `age`, truncated to whole seconds.
     package static func youngerThan(
         _ age: Duration,
         at now: WallTime = .now
@@ -112,7 +112,7 @@ package struct WhereExpression: Sendable, Equatable {
         return try since(String(decoding: output.span.array, as: UTF8.self))
     }
 
-    /// A condition for lines from a time on, given in full or by its beginning.
+    /// Returns a condition for lines since a time, which may be a prefix such as a date.
     package static func since(_ time: String) throws(Invalid) -> WhereExpression {
         try WhereExpression("\(LogKey.time.name)>=\(time)")
     }
@@ -120,7 +120,7 @@ package struct WhereExpression: Sendable, Equatable {
     /// The form of a complete time in the log.
     private static let wholeTime = "0000-00-00T00:00:00.000000Z"
 
-    /// An incomplete time without its `Z`, which as text would sort after any fraction.
+    /// Returns an incomplete time without its `Z`, which as text would sort after any fraction.
     private static func beginning(_ time: String) -> String {
         time.hasSuffix("Z") && time.count < wholeTime.count ? String(time.dropLast()) : time
     }
@@ -133,7 +133,7 @@ package struct WhereExpression: Sendable, Equatable {
             && isCalendar(Array(text))
     }
 
-    /// Whether the parts that the beginning of a time has are within their ranges.
+    /// Whether the parts of an incomplete time are within their ranges.
     private static func isCalendar(_ text: [Character]) -> Bool {
         func part(_ range: Range<Int>, within limits: ClosedRange<Int>) -> Int? {
             guard text.count >= range.upperBound else { return limits.lowerBound }

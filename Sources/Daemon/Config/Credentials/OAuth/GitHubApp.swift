@@ -42,13 +42,13 @@ extension Form<[OAuthSettings.Installation.Permission]> {
     }
 }
 
-/// Reads the installation of a GitHub App, and refuses the keys that its token requests do not use.
+/// Reads the installation of a GitHub App, and rejects the keys that its token requests do not use.
 struct InstallationReader {
     let oauth: Section<OAuthKeys>
 
     private var section: Section<InstallationKeys> { oauth.group(\.installation) }
 
-    /// The installation of a github_app grant; reports its keys with any other grant.
+    /// Returns the installation of a github_app grant, and reports its keys with any other grant.
     func installation(for grant: OAuthSettings.Grant) -> OAuthSettings.Installation? {
         guard grant == .githubApp else {
             for slot in [section.id, section.repositories, section.permissions] {
@@ -72,7 +72,7 @@ struct InstallationReader {
         }
     }
 
-    /// GitHub's own address of an installation's tokens.
+    /// Returns GitHub's own URL for an installation's tokens.
     static func url(of installation: OAuthSettings.Installation) -> EndpointURL? {
         do {
             return try EndpointURL(

@@ -1,16 +1,16 @@
 import NetproxyHTTPMessage
 
 extension Section<OAuthKeys> {
-    /// Whether the server is found by the upstream.
+    /// Whether the upstream's URL identifies the server.
     var isDiscovered: Bool { self.discover.text == "true" }
 }
 
-/// Reads how a channel finds its authorization server by the URL of its upstream, and checks that nothing
-/// contradicts that.
+/// Reads the settings that find a channel's authorization server by the URL of its upstream, and checks that
+/// nothing contradicts them.
 struct DiscoveryReader {
     let section: Section<OAuthKeys>
 
-    /// The settings that are known beforehand; nil without `discover: true`.
+    /// Returns the settings known before the discovery, or nil without `discover: true`.
     func discovery() -> OAuthSettings.Discovery? {
         guard section[\.discover] else {
             section.clientMetadataURL.refuse("used only with discover: true")
@@ -39,7 +39,7 @@ struct DiscoveryReader {
         )
     }
 
-    /// The URL is the client id, so its text is kept as it is.
+    /// Returns the URL as written, because it is the client ID.
     private func clientMetadataURL() -> String? {
         guard let url = section[\.clientMetadataURL] else { return nil }
         let slot = section.clientMetadataURL

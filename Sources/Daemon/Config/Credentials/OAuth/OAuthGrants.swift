@@ -36,7 +36,7 @@ extension Preset {
 struct GrantReader {
     let oauth: Section<OAuthKeys>
 
-    /// The key of client assertions.
+    /// Returns the key of client assertions.
     func clientKey(
         for authentication: OAuthSettings.ClientAuthentication
     ) -> OAuthSettings.ClientKey? {
@@ -54,7 +54,7 @@ struct GrantReader {
         return key.map { OAuthSettings.ClientKey(key: $0, id: id, audience: audience) }
     }
 
-    /// The assertion of a jwt_bearer grant.
+    /// Returns the assertion of a jwt_bearer grant.
     func assertion(for grant: OAuthSettings.Grant) -> OAuthSettings.Assertion? {
         let user = "the grant jwt_bearer"
         guard grant == .jwtBearer else { return refuse(oauth.assertion, usedBy: user) }
@@ -93,7 +93,7 @@ struct GrantReader {
         return nil
     }
 
-    /// The tokens of a token_exchange grant.
+    /// Returns the tokens of a token_exchange grant.
     func exchange(for grant: OAuthSettings.Grant) -> OAuthSettings.TokenExchange? {
         let user = "the grant token_exchange"
         guard grant == .tokenExchange else { return refuse(oauth.exchange, usedBy: user) }

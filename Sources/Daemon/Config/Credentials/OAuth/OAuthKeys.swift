@@ -45,7 +45,9 @@ struct OAuthKeys: SectionKeys {
 }
 
 extension Form<[String]> {
-    /// Scopes, or several in one text as requests write them, which the error turns into a list.
+    /// A list of scopes.
+    ///
+    /// Several scopes in one text, as in requests, are an error that shows the list.
     static var scopes: Form {
         let scope = Form<String>.text("a scope without spaces", where: TextRules.isScope)
         let list = Form.list(scope)

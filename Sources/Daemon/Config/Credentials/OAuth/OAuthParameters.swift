@@ -1,22 +1,22 @@
-/// Reads the additional parameters of token requests, and of the page where a user signs in.
+/// Reads the additional parameters of token requests, and those of the sign-in page.
 struct ParameterReader {
     let reading: Reading
     let grant: OAuthSettings.Grant
 
-    /// The parameters of token requests.
+    /// Returns the parameters of token requests.
     func token(_ entries: [ConfigNode.Entry]) -> [OAuthSettings.Parameter] {
         guard grant == .byName else { return parameters(entries, except: Self.own) }
-        // A secret is a part of the grant.
+        // The secrets are a part of the grant.
         return parameters(entries, except: Self.ownOfEveryGrant)
             .filter { SecretReference(text: $0.value) == nil }
     }
 
-    /// The parameters of the page where a user signs in.
+    /// Returns the parameters of the sign-in page.
     func authorization(_ entries: [ConfigNode.Entry]) -> [OAuthSettings.Parameter] {
         parameters(entries, except: Self.own)
     }
 
-    /// The secrets among the parameters of an extension grant.
+    /// Returns the secrets among the parameters of an extension grant.
     func secrets(_ entries: [ConfigNode.Entry]) -> [HeaderSecret] {
         entries.compactMap { entry in
             entry.value.text.flatMap(SecretReference.init(text:)).map { reference in
@@ -70,7 +70,7 @@ extension Form<String> {
     }
 }
 
-/// The grant types of the other grants, which have checks and rules of their own.
+/// The grant types of the other grants, which have their own checks and rules.
 private let ownGrantTypes: Set<String> = [
     "client_credentials", "refresh_token", "authorization_code",
     "urn:ietf:params:oauth:grant-type:device_code",

@@ -1,6 +1,6 @@
 import NetproxyHTTPMessage
 
-/// Reads how a channel gets its tokens, and checks that all keys required by the grant are present.
+/// Reads the OAuth settings of a channel, and checks that all keys required by the grant are present.
 struct OAuthReader {
     let section: Section<OAuthKeys>
     let allowInsecure: Slot
@@ -49,16 +49,16 @@ struct OAuthReader {
     private func authentication(
         for grant: OAuthSettings.Grant
     ) -> OAuthSettings.ClientAuthentication {
-        // The app's own token is signed with its key.
+        // The GitHub App signs its own token with its key.
         if grant == .githubApp { return .privateKeyJWT }
         // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional. A client
-        // that is found out at the sign-in has a secret only if the configuration gives it one.
+        // determined at the sign-in has a secret only if the configuration states one.
         let needsNone =
             grant == .jwtBearer || section.isDiscovered && section.clientSecret.isMissing
         return section[\.clientAuthentication] ?? (needsNone ? .none : .basic)
     }
 
-    /// The grant; a grant that is only given by its own name is an extension.
+    /// Returns the grant; a grant with only a `grant_type` is an extension.
     private func grant() -> OAuthSettings.Grant {
         let usual: OAuthSettings.Grant =
             section.isDiscovered ? .authorizationCode : .clientCredentials
@@ -93,7 +93,7 @@ struct OAuthReader {
         return section[\.tokenHeaders]
     }
 
-    /// The issuer is compared byte for byte, so its text is kept as it is.
+    /// Returns the issuer as written, because issuers are compared byte for byte.
     private func issuer(_ proxy: ProxySettings?) -> String? {
         guard let url = endpoint(\.issuer, proxy), let text = section.issuer.text else {
             return nil
@@ -105,7 +105,7 @@ struct OAuthReader {
         return text
     }
 
-    /// Every endpoint receives secrets or tokens, so each must be protected.
+    /// Returns a protected endpoint: every endpoint receives secrets or tokens.
     private func endpoint(
         _ key: KeyPath<OAuthKeys, Key<EndpointURL?>>,
         _ proxy: ProxySettings?
@@ -116,7 +116,7 @@ struct OAuthReader {
     }
 }
 
-/// The checks that all keys of a grant and of a client authentication are present, and no others.
+/// The checks that all keys of a grant and a client authentication are present, and no others.
 private struct OAuthNeeds {
     let section: Section<OAuthKeys>
     let settings: OAuthSettings
@@ -197,7 +197,7 @@ extension OAuthSettings.TokenField {
 }
 
 extension OAuthSettings.Grant {
-    /// Whether tokens come from a refresh token, and so from a sign-in.
+    /// Whether tokens come from a refresh token, and therefore from a sign-in.
     package var presentsRefreshTokens: Bool {
         switch self {
         case .refreshToken, .authorizationCode, .deviceCode: true

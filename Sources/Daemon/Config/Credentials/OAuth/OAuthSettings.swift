@@ -1,18 +1,18 @@
 /// The settings of a channel's OAuth 2.0 tokens.
 package struct OAuthSettings: Sendable, Hashable {
     package var grant: Grant
-    /// Whether and how the server is found by the upstream's URL (RFC 9728).
+    /// The discovery of the server by the upstream's URL (RFC 9728), or nil without it.
     package var discovery: Discovery?
     /// The issuer identifier as configured; it is compared byte for byte.
     package var issuer: String?
     package var tokenURL: EndpointURL?
-    /// The authorization endpoint, if it is not taken from metadata.
+    /// The authorization endpoint; nil to use the metadata.
     package var authorizationURL: EndpointURL?
-    /// The device authorization endpoint, if it is not taken from metadata.
+    /// The device authorization endpoint; nil to use the metadata.
     package var deviceURL: EndpointURL?
-    /// The revocation endpoint, if it is not taken from metadata.
+    /// The revocation endpoint; nil to use the metadata.
     package var revocationURL: EndpointURL?
-    /// The pushed authorization request endpoint (RFC 9126), if it is not taken from metadata.
+    /// The pushed authorization request endpoint (RFC 9126); nil to use the metadata.
     package var pushedURL: EndpointURL?
     /// The URI to which the browser is redirected after a sign-in.
     package var redirect: RedirectURI
@@ -21,7 +21,7 @@ package struct OAuthSettings: Sendable, Hashable {
     package var clientAuthentication: ClientAuthentication
     /// The key that signs client assertions, for `private_key_jwt`.
     package var clientKey: ClientKey?
-    /// The key that tokens are bound to (DPoP, RFC 9449).
+    /// The key that binds tokens (DPoP, RFC 9449).
     package var proofKey: SecretReference?
     /// The assertion of a jwt_bearer grant.
     package var assertion: Assertion?
@@ -35,7 +35,7 @@ package struct OAuthSettings: Sendable, Hashable {
     package var resources: [String]
     /// Additional form parameters for the token endpoint, in the order of the file.
     package var parameters: [Parameter]
-    /// Additional parameters of the page where a user signs in.
+    /// Additional parameters of the sign-in page.
     package var authorizationParameters: [Parameter]
     /// Additional fields of token requests.
     package var tokenFields: [TokenField]
@@ -43,16 +43,16 @@ package struct OAuthSettings: Sendable, Hashable {
     package var grantExtension: GrantExtension?
     /// The installation of a github_app grant.
     package var installation: Installation?
-    /// The token of a response that requests carry.
+    /// The token in the response that netproxy adds to requests.
     package var use: TokenUse
-    /// The time from a refresh to the expiry; the engine limits it to a share of the lifetime.
+    /// The time before the expiry at which to refresh; the engine limits it to a share of the lifetime.
     package var refreshBefore: Duration
-    /// The proxy through which the authorization server is reached.
+    /// The proxy on the way to the authorization server.
     package var proxy: ProxySettings?
 
     /// The discovery of the authorization server of an upstream, at a sign-in.
     package struct Discovery: Sendable, Hashable {
-        /// The URL of a document about the client, which is its id where the server takes such ids.
+        /// The URL of a document about the client, which is its ID at servers that accept such IDs.
         package var clientMetadataURL: String?
     }
 
@@ -64,32 +64,32 @@ package struct OAuthSettings: Sendable, Hashable {
         case deviceCode = "device_code"
         case jwtBearer = "jwt_bearer"
         case tokenExchange = "token_exchange"
-        /// The token of a GitHub App's installation.
+        /// The token of a GitHub App installation.
         case githubApp = "github_app"
         /// Any other grant type, by its own name.
         case byName = "extension"
     }
 
-    /// The token of a response that requests carry.
+    /// The token in the response that netproxy adds to requests.
     package enum TokenUse: String, Sendable, CaseIterable {
         case accessToken = "access_token"
         case idToken = "id_token"
     }
 
-    /// A grant of the provider's own (RFC 6749 §4.5).
+    /// An extension grant of the provider (RFC 6749 §4.5).
     package struct GrantExtension: Sendable, Hashable {
         /// The `grant_type`.
         package var type: String
-        /// The parameters whose values are secrets; read again for each token request.
+        /// The parameters with secret values, read again for each token request.
         package var secrets: [HeaderSecret]
     }
 
     /// An installation of a GitHub App, and the limits of its tokens.
     package struct Installation: Sendable, Hashable {
         package var id: String
-        /// Names without owners; empty means all.
+        /// The repository names without owners; empty means all.
         package var repositories: [String]
-        /// Empty means all.
+        /// The permissions; empty means all.
         package var permissions: [Permission]
 
         package init(id: String, repositories: [String], permissions: [Permission]) {
@@ -97,7 +97,7 @@ package struct OAuthSettings: Sendable, Hashable {
             self.permissions = permissions
         }
 
-        /// Access to one kind of thing.
+        /// The access to one kind of resource.
         package struct Permission: Sendable, Hashable {
             package var name: String
             package var access: Access
@@ -106,7 +106,7 @@ package struct OAuthSettings: Sendable, Hashable {
                 (self.name, self.access) = (name, access)
             }
 
-            /// The words of GitHub.
+            /// The access levels of GitHub.
             package enum Access: String, Sendable, CaseIterable {
                 case read, write, admin
             }
@@ -119,7 +119,7 @@ package struct OAuthSettings: Sendable, Hashable {
         case secret(HeaderSecret)
     }
 
-    /// The authentication of the client to the token endpoint.
+    /// The client authentication at the token endpoint.
     package enum ClientAuthentication: String, Sendable, CaseIterable {
         case basic
         /// Basic without the form encoding that RFC 6749 §2.3.1 requires.
@@ -134,7 +134,7 @@ package struct OAuthSettings: Sendable, Hashable {
     package struct ClientKey: Sendable, Hashable {
         /// A private key in PEM.
         package var key: SecretReference
-        /// The key id (`kid`) registered with the server.
+        /// The key ID (`kid`) registered with the server.
         package var id: String?
         /// The audience of assertions; nil means the issuer.
         package var audience: String?
@@ -144,27 +144,27 @@ package struct OAuthSettings: Sendable, Hashable {
     package struct Assertion: Sendable, Hashable {
         /// The signer of the assertion.
         package enum Signer: Sendable, Hashable {
-            /// A private key in PEM, and its key id.
+            /// A private key in PEM, and its key ID.
             case key(SecretReference, id: String?)
             /// The JSON key file of a service account.
             case serviceAccount(SecretReference)
         }
 
         package var signer: Signer
-        /// Nil means the client id, or the account's name.
+        /// The issuer; nil means the client ID, or the account's name.
         package var issuer: String?
-        /// Nil means the issuer of the assertion.
+        /// The subject; nil means the issuer of the assertion.
         package var subject: String?
-        /// Nil means the server's issuer, or the account's token endpoint.
+        /// The audience; nil means the server's issuer, or the account's token endpoint.
         package var audience: String?
     }
 
     /// The tokens of a token_exchange grant (RFC 8693 §2.1).
     package struct TokenExchange: Sendable, Hashable {
-        /// Read again for each token request.
+        /// The subject token, read again for each token request.
         package var subjectToken: SecretReference
         package var subjectTokenType: String
-        /// Read again for each token request.
+        /// The actor token, read again for each token request.
         package var actorToken: SecretReference?
         package var actorTokenType: String
         package var requestedTokenType: String?
