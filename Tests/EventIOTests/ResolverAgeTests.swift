@@ -142,8 +142,8 @@ final class ResolverClock: Sendable {
         #expect(await eventually { world.servers.asked.value == 2 })
         await world.advance(by: .seconds(2))
         #expect(await asking.value == .success(Self.found))
-        // No query follows for five seconds. A slow machine counts them from before the clock advanced. Such
-        // a call completes before the next one starts.
+        // The resolver does not query again for five seconds, so this call returns before the task after it. On a
+        // slow machine, the five seconds began before the clock advanced.
         await world.advance(by: .milliseconds(2500))
         let order = Counter()
         let loop = world.loop
