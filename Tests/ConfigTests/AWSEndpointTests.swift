@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// What hosts of AWS say of region and service.
+/// Tests of the region and service that an AWS host contains.
 @Suite struct AWSEndpointTests {
     @Test(arguments: [
         ("s3.eu-central-1.amazonaws.com", "eu-central-1", "s3"),
@@ -49,7 +49,11 @@ import Testing
         ("iam.us-gov.amazonaws.com", "us-gov-west-1", "iam"),
         ("route53.amazonaws.com.cn", "cn-northwest-1", "route53"),
     ])
-    func `a host of AWS names both`(host: String, region: String, service: String) {
+    func `an AWS host contains the region and the service`(
+        host: String,
+        region: String,
+        service: String
+    ) {
         let endpoint = AWSEndpoint(host: host)
         #expect(endpoint.region == region)
         #expect(endpoint.service == service)
@@ -59,12 +63,12 @@ import Testing
         "127.0.0.1", "localhost", "api.example.com", "eu-west-1.example.com", "amazonaws.com",
         "xamazonaws.com", "unknown.amazonaws.com", "my-bucket-1.amazonaws.com",
     ])
-    func `another host says nothing`(host: String) {
+    func `another host contains neither region nor service`(host: String) {
         #expect(AWSEndpoint(host: host).region == nil)
         #expect(AWSEndpoint(host: host).service == nil)
     }
 
-    @Test func `an accelerated bucket may be in any region`() {
+    @Test func `the host of an accelerated bucket contains no region`() {
         let endpoint = AWSEndpoint(host: "bucket.s3-accelerate.dualstack.amazonaws.com")
         #expect(endpoint.region == nil)
         #expect(endpoint.service == "s3")

@@ -2,7 +2,7 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import Testing
 
-/// The keys of `auth.aws`.
+/// Tests of the keys of `auth.aws`.
 @Suite struct AWSKeyTests {
     private static let keys = "access_key_id: AKIDEXAMPLE, secret_access_key: 'file:/k'"
     private static let here = "region: us-east-1, service: s3"
@@ -17,7 +17,7 @@ import Testing
         return settings
     }
 
-    @Test func `keys may be secrets, and the id may be a text`() throws {
+    @Test func `access keys may be secret references, and the key ID plain text`() throws {
         let settings = try settings("\(Self.keys), session_token: 'env:T', \(Self.here)")
         guard case .keys(let keys) = settings.source else {
             Issue.record("there are no keys")
@@ -36,11 +36,11 @@ import Testing
         ("exec: [/bin/keys, --json]", AWSSettings.Source.exec(["/bin/keys", "--json"])),
         ("source: container", .container), ("source: instance", .instance),
     ])
-    func `credentials have other sources`(key: String, source: AWSSettings.Source) throws {
+    func `credentials may come from other sources`(key: String, source: AWSSettings.Source) throws {
         #expect(try settings("\(key), \(Self.here)").source == source)
     }
 
-    @Test func `a role is taken with credentials`() throws {
+    @Test func `a role may be assumed with credentials`() throws {
         let role = "arn: 'arn:aws:iam::123456789012:role/reader', session_name: orders"
         let settings = try settings(
             "\(Self.keys), \(Self.here), role: { \(role), external_id: x, duration: 15m }"
@@ -58,7 +58,7 @@ import Testing
         ("", "eu-west-1"), (", region: eu-central-1", nil), ("none", nil),
         (", url: 'https://sts.us-west-2.amazonaws.com'", nil),
     ])
-    func `a role is taken in the region of the upstream if no key names one`(
+    func `a role is assumed in the region of the upstream by default`(
         more: String,
         region: String?
     ) throws {
@@ -70,7 +70,7 @@ import Testing
         #expect(settings.tokenRegion(for: upstream) == region)
     }
 
-    @Test func `a web identity takes a role alone`() throws {
+    @Test func `a web identity assumes a role without other credentials`() throws {
         let role = "arn: 'arn:aws:iam::1:role/r', web_identity_token: 'file:/t'"
         let settings = try settings(
             "role: { \(role), url: 'https://sts.us-west-2.amazonaws.com' }, \(Self.here)"
@@ -118,7 +118,7 @@ import Testing
         ("\(keys), region: r", "auth.aws.service: required: the host a.example names no service"),
         ("\(keys), region: 'a b', service: s3", "auth.aws.region: expected a region such as"),
     ])
-    func `a mistake is named`(aws: String, expected: String) {
+    func `the error of an invalid aws key names it`(aws: String, expected: String) {
         let lines = errors(inChannel: "auth: { aws: { \(aws) } }")
         #expect(lines.count == 1)
         #expect(lines.first?.contains(expected) == true, "\(lines)")
@@ -135,7 +135,7 @@ import Testing
             "unauthorized.status: auth.aws knows the refusals"
         ),
     ])
-    func `the rest of the channel must allow a signature`(key: String, expected: String) {
+    func `the other keys of a channel must allow a signature`(key: String, expected: String) {
         let upstream = key.hasPrefix("upstream") ? "" : "upstream: https://a.example, "
         let auth = "auth: { aws: { \(Self.keys), \(Self.here) } }"
         let lines = errors(in: "channels: { a: { \(upstream)\(key), \(auth) } }")
@@ -144,13 +144,13 @@ import Testing
     }
 
     @Test(arguments: ["in: query", "name: X-Key", "prefix: 'x '"])
-    func `a signature has its own place`(key: String) {
+    func `a signature cannot be placed elsewhere`(key: String) {
         let lines = errors(inChannel: "auth: { \(key), aws: { \(Self.keys), \(Self.here) } }")
         #expect(lines.count == 1)
         #expect(lines.first?.contains("does not go with aws") == true)
     }
 
-    @Test func `region and service come from the upstream's host`() throws {
+    @Test func `region and service default to those of the upstream's host`() throws {
         let text = """
             channels:
               a:
@@ -165,7 +165,7 @@ import Testing
     }
 }
 
-/// Credentials of AWS that channels share.
+/// Tests of AWS credentials that channels share.
 @Suite struct AWSIdentityTests {
     private func text(_ upstream: String) -> String {
         """
@@ -187,7 +187,7 @@ import Testing
         #expect(channels[0].credentials == channels[1].credentials)
     }
 
-    @Test func `a host that does not tell needs the keys of the identity`() {
+    @Test func `a host without region and service requires the identity's keys`() {
         let lines = errors(in: text("minio.example"))
         #expect(lines.count == 2)
         #expect(

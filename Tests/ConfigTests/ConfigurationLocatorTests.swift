@@ -9,7 +9,7 @@ import Testing
         (nil, ["HOME": "/h"], "/h/.config/netproxy/netproxy.yaml"),
         (nil, [:], "/etc/netproxy/netproxy.yaml"),
     ])
-    func `the first location that applies is used`(
+    func `the first applicable location is used`(
         explicit: String?,
         environment: [String: String],
         expected: String
@@ -22,7 +22,7 @@ import Testing
         #expect(path == expected)
     }
 
-    @Test func `without a personal file, the system's is used`() {
+    @Test func `the system's file is used if there is no personal file`() {
         let path = ConfigurationLocator.path(
             explicit: nil,
             environment: homeOnly,
@@ -39,7 +39,7 @@ import Testing
         #expect(demo == "/tmp/demo")
     }
 
-    @Test func `the user's own file comes before a running demo, and that before the system's`() {
+    @Test func `the personal file precedes a running demo, which precedes the system's file`() {
         func path(personal: Bool) -> String {
             ConfigurationLocator.path(
                 explicit: nil,
@@ -52,7 +52,7 @@ import Testing
         #expect(path(personal: false) == "/tmp/demo")
     }
 
-    @Test func `systemd's directories take precedence, the first of several`() {
+    @Test func `systemd's directories take precedence, the first one in each list`() {
         let directories = DefaultDirectories(environment: [
             "STATE_DIRECTORY": "/var/lib/netproxy:/var/lib/other", "HOME": "/h",
             "LOGS_DIRECTORY": "/var/log/netproxy", "RUNTIME_DIRECTORY": "/run/netproxy",
@@ -63,7 +63,7 @@ import Testing
         #expect(directories.runtime == "/run/netproxy")
     }
 
-    @Test func `a command finds the directories of the system's service`() {
+    @Test func `a command finds the directories of the system service`() {
         func found(_ environment: [String: String], at path: String) -> DefaultDirectories {
             DefaultDirectories(
                 environment: ConfigurationLocator.serviceEnvironment(
@@ -76,7 +76,7 @@ import Testing
         let service = found(root, at: "/etc/netproxy/netproxy.yaml")
         #expect(service.log == "/var/log/netproxy")
         #expect(service.runtime == "/run/netproxy")
-        // A directory of the unit that does not exist is ignored.
+        // A missing directory of the unit is ignored.
         #expect(service.state == "/root/.local/state/netproxy")
         #expect(found(root, at: "/root/netproxy.yaml") == DefaultDirectories(environment: root))
         let explicit = ["HOME": "/root", "LOGS_DIRECTORY": "/srv/log"]
@@ -103,7 +103,7 @@ import Testing
             lines(text) == ["n.yaml:1:1: log.directory: \(reason)", "n.yaml:1:1: state: \(reason)"]
         )
         #expect(lines("state: /s\nlog: { directory: /l }\n\(text)").isEmpty)
-        // One error each, not two.
+        // One error for each key, not two.
         #expect(
             lines("state: s\nlog: { directory: l }\n\(text)") == [
                 "n.yaml:1:8: state: expected an absolute path, found 's'",

@@ -1,13 +1,13 @@
 import NetproxyConfig
 import Testing
 
-/// Where a channel's credential goes.
+/// Tests of the place of a channel's credential.
 @Suite struct CredentialPlacementTests {
     private func placement(_ auth: String) throws -> CredentialPlacement? {
         try channel("auth: { \(auth) }").placement
     }
 
-    @Test func `a credential goes into the field of its kind, unless the channel says otherwise`()
+    @Test func `a credential goes into the field of its kind by default`()
         throws
     {
         #expect(try channel("").placement == nil)
@@ -23,7 +23,7 @@ import Testing
         #expect(try placement("exec: [/bin/token], in: query, name: key") == query)
     }
 
-    @Test func `a credential in the path has its place in every upstream`() throws {
+    @Test func `a credential in the path has a place in every upstream`() throws {
         let text = """
             channels:
               a:
@@ -45,7 +45,7 @@ import Testing
         "https://{credential}.example/", "https://a.example/{credential}/{credential}",
         "https://a.example{credential}",
     ])
-    func `the place is in the path, and there is one`(url: String) {
+    func `the credential has at most one place in the path`(url: String) {
         let lines = errors(
             in: "channels: { a: { upstream: '\(url)', auth: { bearer: 'literal:x', in: path } } }"
         )
@@ -82,7 +82,7 @@ import Testing
             "auth.in: a token bound to dpop_key goes into Authorization"
         ),
     ])
-    func `what contradicts itself is an error that says what to do`(auth: String, error: String) {
+    func `the error of contradictory keys says what to do`(auth: String, error: String) {
         let lines = errors(inChannel: "auth: { \(auth) }")
         #expect(lines.count == 1)
         #expect(lines.first?.contains(error) == true, "\(lines)")
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: ["X-Api-Key", "X_API_Key", "x.api.key"])
-    func `no rule sets the credential's field, however it is spelled`(name: String) {
+    func `no rule sets the credential's field in any spelling`(name: String) {
         let lines = errors(
             inChannel: """
                 auth: { bearer: 'literal:x', name: X-Api-Key }
@@ -122,7 +122,7 @@ import Testing
         #expect(lines.count == 1 && lines[0].contains("auth.oauth.dpop_key sets DPoP"), "\(lines)")
     }
 
-    @Test func `a channel's own credential has its own place, too`() throws {
+    @Test func `a channel's own credential has its own place`() throws {
         let text = """
             defaults: { auth: { bearer: 'literal:x', in: query, name: key } }
             channels:
@@ -141,12 +141,12 @@ import Testing
         ("upstream", SentHost.upstream), ("app", .app), ("api.example", .name("api.example")),
         ("api.example:8443", .name("api.example:8443")), ("'[::1]:80'", .name("[::1]:80")),
     ])
-    func `Host is the upstream's, the app's, or a name`(text: String, host: SentHost) throws {
+    func `host is upstream, app or a host name`(text: String, host: SentHost) throws {
         #expect(try channel("host: \(text)").host == host)
     }
 
     @Test(arguments: ["https://a.example", "a b", "a/b", "'*.a'"])
-    func `Host is no URL`(text: String) {
+    func `host is not a URL`(text: String) {
         let lines = errors(inChannel: "host: \(text)")
         #expect(lines.count == 1 && lines[0].contains("expected upstream, app or a host name"))
     }
@@ -158,7 +158,7 @@ import Testing
             ("{ links: true }", [.links]), ("{}", []),
         ] as [(String, Set<RewrittenPart>)]
     )
-    func `links and cookies are mapped together or apart`(
+    func `links and cookies are rewritten together or separately`(
         text: String,
         parts: Set<RewrittenPart>
     ) throws {

@@ -84,7 +84,7 @@ import Testing
         ("http://127.0.0.1:9000", "http://127.0.0.1:3128", 0),
         ("https://api.example", "http://proxy.example:3128", 0),
     ])
-    func `a loopback upstream reached through a remote proxy counts as remote`(
+    func `a loopback upstream behind a remote proxy counts as remote`(
         url: String,
         proxy: String,
         count: Int
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: ["issuer", "authorization_url", "device_url", "revocation_url"])
-    func `no endpoint of the authorization server is used in the clear`(key: String) {
+    func `endpoints of the authorization server are not used in the clear`(key: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
         let lines = errors(inChannel: "auth: { oauth: { \(key): http://login.example/, \(rest) } }")
         #expect(lines.count == 1)
@@ -267,7 +267,7 @@ import Testing
     }
 
     @Test(arguments: ["'a b'", "'a\"b'", "'a\\b'", "é", "''"])
-    func `a scope has only the characters of RFC 6749`(scope: String) {
+    func `a scope contains only the characters of RFC 6749`(scope: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
         let lines = errors(inChannel: "auth: { oauth: { scopes: ['a!~', \(scope)], \(rest) } }")
         #expect(lines.count == 1)
@@ -312,7 +312,7 @@ import Testing
         "headers: s3cret", "headers: { set: { 'X-Key: s3cret': a } }", "access: s3cret",
         "proxy: 'http://me:s3cret@proxy.example'",
     ])
-    func `a secret in the wrong place is not repeated`(lines: String) {
+    func `the error of a misplaced secret does not repeat it`(lines: String) {
         let found = errors(inChannel: lines)
         #expect(!found.isEmpty)
         #expect(!found.joined().contains("s3cret"))

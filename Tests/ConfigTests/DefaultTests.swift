@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyConfig
 
-/// The defaults of a minimal configuration.
+/// Tests of the defaults of a minimal configuration.
 @Suite struct DefaultTests {
     private static let configuration = Result {
         try load("channels: { a: { upstream: https://a.example } }")
@@ -82,7 +82,7 @@ import Testing
         #expect(channel.proxy == nil && channel.stub == nil)
     }
 
-    @Test func `a token is refreshed five minutes before it expires, with Basic`() throws {
+    @Test func `OAuth defaults to Basic and a refresh five minutes before expiry`() throws {
         let line =
             "auth: { oauth: { token_url: https://l.example/t, client_id: a, client_secret: env:S } }"
         guard case .oauth(let settings) = try channel(line).authentication else {

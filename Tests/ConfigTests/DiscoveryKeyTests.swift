@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// A channel whose authorization server is found by its upstream.
+/// Tests of a channel that discovers its authorization server from its upstream.
 @Suite struct DiscoveryKeyTests {
     private func settings(_ oauth: String) throws -> OAuthSettings {
         guard
@@ -12,7 +12,7 @@ import Testing
 
     private struct Missing: Error {}
 
-    @Test func `nothing else is needed`() throws {
+    @Test func `discover needs no other keys`() throws {
         let settings = try settings("discover: true")
         let discovery = try #require(settings.discovery)
         #expect(discovery.clientMetadataURL == nil)
@@ -28,7 +28,7 @@ import Testing
         #expect(other.clientAuthentication == .none)
     }
 
-    @Test func `the URL of a document is kept byte for byte`() throws {
+    @Test func `the URL of a client metadata document is kept byte for byte`() throws {
         let url = "https://App.example.com/a.json"
         let settings = try settings(
             "discover: true, grant: device_code, client_metadata_url: '\(url)'"
@@ -37,7 +37,7 @@ import Testing
         #expect(settings.grant == .deviceCode)
     }
 
-    @Test func `without it nothing is found`() throws {
+    @Test func `discovery is disabled if discover is false`() throws {
         let settings = try settings(
             "discover: false, client_id: a, client_auth: none, issuer: https://login.example"
         )

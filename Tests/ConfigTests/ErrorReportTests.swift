@@ -50,7 +50,7 @@ import Testing
         ("wrokers: 1", [AdminAddress.unix("/run/here.sock")]), ("admin: off", nil),
         ("state: 17", nil), ("admin: { a: b }", nil), ("channels: [", nil),
     ])
-    func `an invalid file still has the admin address, unless that is invalid`(
+    func `an invalid file still yields a valid admin address`(
         line: String,
         admin: [AdminAddress]?
     ) {
@@ -67,7 +67,7 @@ import Testing
         ("lgo: { directory: /x }", true), ("log: { format: nosuch }", true), ("wrokers: 1", false),
         ("drain: 1", false),
     ])
-    func `an error concerns its key, even if that is misspelt`(line: String, isLog: Bool) {
+    func `an error concerns its key even if the key is misspelled`(line: String, isLog: Bool) {
         let text = "\(line)\nchannels: { a: { upstream: 'http://127.0.0.1:9' } }"
         #expect(failure(of: text)?.concerns(["log"]) == isLog)
     }
@@ -260,7 +260,7 @@ import Testing
         ("a: 1\nb: caf", [0xE9, 0x0A], "2:7"), ("", [0xFF, 0xFE, 0x61, 0], "1:1"),
         ("é\u{FFFD}: ", [0xE9], "1:5"),
     ])
-    func `a file in another encoding is reported at the first byte that is not UTF-8`(
+    func `a file in another encoding is reported at its first invalid byte`(
         before: String,
         rest: [UInt8],
         place: String
@@ -287,7 +287,7 @@ import Testing
         ("a: 1\n", nil), ("a: 1\r\n", nil), ("{\"a\": 1}", nil), ("", nil), ("a: 1", "1:5"),
         ("a:\n  b: c", "2:7"),
     ])
-    func `a last line without an end may be half of one`(text: String, place: String?) {
+    func `a last line without a line end may be incomplete`(text: String, place: String?) {
         let found = ConfigurationLoader.cutOff(Array(text.utf8), file: "n.yaml")
         #expect(
             found?.description.hasPrefix("n.yaml:\(place ?? ""): the last line")
@@ -301,7 +301,7 @@ import Testing
         #expect(lines.count == 1 && lines[0].contains("single document"))
     }
 
-    @Test func `a value that is out of range is reported with its limit`() {
+    @Test func `a value out of range is reported with its limit`() {
         let path = "unix:/" + String(repeating: "p", count: 107)
         let text = """
             listen: [\(path)]
@@ -340,7 +340,7 @@ import Testing
         #expect(errors(in: padded) == [])
     }
 
-    @Test func `a default admin socket whose path is too long is an error`() {
+    @Test func `a default admin socket with a path that is too long is an error`() {
         let state = "/" + String(repeating: "s", count: 96)
         let channels = "channels: { a: { upstream: http://a.example } }"
         #expect(

@@ -46,19 +46,19 @@ import Testing
         #expect(try isWritten || Self.comments(on: key.path).contains(preset))
     }
 
-    /// Whether a line that is no comment, or a commented key, has the key.
+    /// Returns whether the line, or a commented key in it, contains the key.
     private static func shows(_ key: some StringProtocol, in line: some StringProtocol) -> Bool {
         line.split { " #{,".contains($0) }.contains { $0 == "\(key):" }
     }
 
-    /// The key path with `*` for a name and for an index.
+    /// Returns the key path with `*` for each name and index.
     private static func pattern(of path: String) -> String {
         var parts = path.split(separator: ".").map(String.init)
         if ["channels", "identities"].contains(parts[0]), parts.count > 1 { parts[1] = "*" }
         return parts.joined(separator: ".").replacing(/\[[0-9]+\]/, with: "[*]")
     }
 
-    /// The defaults that the comments above a key of this name state.
+    /// Returns the defaults stated in the comments above a key of this name.
     ///
     /// They are written `Default: 5m.` or `Defaults: 100ms and 2s.`
     private static func comments(on path: String) throws -> Set<String> {
@@ -73,7 +73,7 @@ import Testing
                 let statement = /Defaults?(?: of [a-z_]+)?: (.*?)(?:[.;]? *$|[.;] )/
                 for match in comment.matches(of: statement) {
                     defaults.formUnion(match.1.split(separator: #/ and |, /#).map(String.init))
-                    // `null` and none are the words for a key that is off.
+                    // `null` and `none` mean that a key is off.
                     if ["null", "none"].contains(match.1) { defaults.insert("off") }
                 }
             }

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// Requests that are signed with a shared key.
+/// Tests of requests signed with a shared key.
 @Suite struct HMACTests {
     private func settings(_ hmac: String) throws -> HMACSettings? {
         guard case .hmac(let settings) = try channel("auth: { hmac: { \(hmac) } }").authentication
@@ -9,7 +9,7 @@ import Testing
         return settings
     }
 
-    @Test func `a key and a message are enough`() throws {
+    @Test func `hmac requires only a key and a message`() throws {
         let settings = try #require(
             try settings("key: 'env:K', message: \"{method}\\n{target}{x\"")
         )
@@ -23,7 +23,7 @@ import Testing
         )
     }
 
-    @Test func `every key is read`() throws {
+    @Test func `hmac accepts all its keys`() throws {
         let settings = try #require(
             try settings(
                 "key: 'env:K', key_encoding: base64, algorithm: sha512, encoding: base64, "
@@ -65,12 +65,13 @@ import Testing
             "hmac.fields: the message has {timestamp}, which the API needs to verify the signature"
         ),
     ])
-    func `a wrong value says what was expected`(hmac: String, expected: String) {
+    func `the error of an invalid hmac value says what was expected`(hmac: String, expected: String)
+    {
         let found = errors(inChannel: "auth: { hmac: { \(hmac) } }")
         #expect(found.count == 1 && found[0].contains("auth.\(expected)"), "\(found)")
     }
 
-    @Test func `a signature is for one upstream, a known host and no place in the path`() {
+    @Test func `a signature requires one upstream, a known host and no place in the path`() {
         let hmac = "hmac: { key: 'env:K', message: '{host}' }"
         let app = errors(inChannel: "auth: { \(hmac) }\nhost: app")
         #expect(app.count == 1 && app[0].contains("a.host: auth.hmac signs the Host"))

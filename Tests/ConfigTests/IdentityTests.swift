@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetproxyConfig
 
-/// Credentials that channels share.
+/// Tests of credentials that channels share.
 @Suite struct Identities {
     private let google = """
         identities:
@@ -12,7 +12,7 @@ import Testing
 
         """
 
-    /// A configuration with this `auth` of two channels.
+    /// Returns a configuration with these `auth` keys of two channels.
     private func text(_ first: String, _ second: String = "{ identity: google }") -> String {
         google + """
             channels:
@@ -22,7 +22,7 @@ import Testing
             """
     }
 
-    @Test func `channels that ask for the same have equal credentials`() throws {
+    @Test func `channels with the same identity have equal credentials`() throws {
         let channels = try load(text("{ identity: google }")).channels
         #expect(channels[0].credentials == channels[1].credentials)
         #expect(channels[0].credentials.map(\.identity) == ["google"])
@@ -43,14 +43,14 @@ import Testing
         )
     }
 
-    @Test func `what stands in defaults is replaced as a whole`() throws {
+    @Test func `an identity replaces the whole credential in defaults`() throws {
         let text =
             "defaults: { auth: { oauth: { issuer: https://b.example, client_id: y } } }\n"
             + text("[google]")
         #expect(try load(text).channels[0].credentials.map(\.identity) == ["google"])
     }
 
-    @Test func `an identity trusts its server by its own keys, else by those of defaults`() throws {
+    @Test func `an identity uses its own tls keys, or else those in defaults`() throws {
         let text = "defaults: { tls: { ca: /ca } }\n" + text("[google]")
         #expect(try load(text).identities[0].credential.tls.authorities == "/ca")
         let own = text.replacing("  google:\n", with: "  google:\n    tls: { ca: /own }\n")
@@ -91,7 +91,7 @@ import Testing
             "5:67: channels.one.auth.users: users belongs into an identity; here it is access.users"
         ),
     ])
-    func `a channel's mistake is told with its place`(auth: String, error: String) {
+    func `the error of a channel's auth has its position`(auth: String, error: String) {
         let found = errors(in: text(auth))
         #expect(found == ["netproxy.yaml:\(error)"])
     }
@@ -120,7 +120,7 @@ import Testing
         ),
         ("issuer: https", "issuer: http", "would send credentials over http://"),
     ])
-    func `an identity's mistake is told with its place`(
+    func `the error of an identity names the key`(
         old: String,
         new: String,
         error: String
@@ -129,7 +129,7 @@ import Testing
         #expect(found.contains { $0.contains(error) }, "\(found)")
     }
 
-    @Test func `the place of a credential is said once`() throws {
+    @Test func `the place of a credential is stated once`() throws {
         let keys = """
             identities:
               a: { bearer: env:A, in: query, name: key }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import NetproxyConfig
 import Testing
 
-/// A main file and the files that it includes, in a directory of their own.
+/// A main file and its included files, in a separate directory.
 private struct Directory: ~Copyable {
     let path: String
 
@@ -27,7 +27,7 @@ private struct Directory: ~Copyable {
         return ConfigurationLoader.load(bytes: bytes, file: main, environment: homeOnly)
     }
 
-    /// The errors, with file names from this directory on.
+    /// The errors, with file names relative to this directory.
     var errors: [String] {
         switch load() {
         case .success: []
@@ -65,7 +65,7 @@ private struct Directory: ~Copyable {
         #expect(configuration.files.count == 4)
     }
 
-    @Test func `the main file may have no channel of its own`() throws {
+    @Test func `the main file need not have a channel`() throws {
         let directory = try Directory([
             "netproxy.yaml": "include: teams.yaml\n",
             "teams.yaml": "channels: { mail: { upstream: https://mail.example } }\n",
@@ -73,7 +73,7 @@ private struct Directory: ~Copyable {
         #expect(try directory.load().get().channels.map(\.name) == ["mail"])
     }
 
-    @Test func `an error is in the file that has it`() throws {
+    @Test func `an error names the included file`() throws {
         let directory = try Directory([
             "netproxy.yaml": main,
             "conf.d/a.yaml": """
@@ -92,7 +92,7 @@ private struct Directory: ~Copyable {
         )
     }
 
-    @Test func `what two files have is an error that names both places`() throws {
+    @Test func `a key in two files is an error that names both positions`() throws {
         let directory = try Directory([
             "netproxy.yaml": main,
             "conf.d/a.yaml": """
@@ -110,7 +110,7 @@ private struct Directory: ~Copyable {
         )
     }
 
-    @Test func `an included file has channels, identities and defaults only`() throws {
+    @Test func `an included file may only have channels, identities and defaults`() throws {
         let directory = try Directory([
             "netproxy.yaml": main,
             "conf.d/a.yaml": "listen: [127.0.0.1:1]\ninclude: [x.yaml]\nchanels: {}\n",
@@ -130,14 +130,15 @@ private struct Directory: ~Copyable {
         )
     }
 
-    @Test func `a missing file is an error, a pattern without a file is none`() throws {
+    @Test func `a missing file is an error, but a pattern without a match is not`() throws {
         let directory = try Directory([
             "netproxy.yaml": main.replacing("conf.d/*.yaml]", with: "conf.d/*.yaml, missing.yaml]")
         ])
         #expect(directory.errors == ["missing.yaml:1:1: cannot read the file"])
     }
 
-    @Test func `a star stands only in the last part, and a list is no pattern`() throws {
+    @Test func `only the last part of a path may contain a star, and a list is no pattern`() throws
+    {
         let directory = try Directory([
             "netproxy.yaml": main.replacing("[conf.d/*.yaml]", with: "['*/a.yaml', [b]]")
         ])
@@ -150,7 +151,8 @@ private struct Directory: ~Copyable {
         )
     }
 
-    @Test func `a file that cannot be read may have had any channel, but no admin address`() throws
+    @Test func `an unreadable included file concerns channels, not the admin address`()
+        throws
     {
         let directory = try Directory([
             "netproxy.yaml": "admin: unix:/run/here.sock\n" + main, "conf.d/a.yaml": "a: [",

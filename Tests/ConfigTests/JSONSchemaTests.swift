@@ -2,7 +2,7 @@ import FoundationEssentials
 import NetproxyConfig
 import Testing
 
-/// The part of a JSON Schema that netproxy's uses.
+/// The part of a JSON Schema that netproxy's schema uses.
 private indirect enum Schema: Decodable {
     case members([String: Schema])
     case list([Schema])
@@ -25,7 +25,7 @@ private indirect enum Schema: Decodable {
         if case .members(let members) = self { members[name] } else { nil }
     }
 
-    /// Every name in it.
+    /// All names in the schema.
     var names: Set<String> {
         switch self {
         case .members(let members):
@@ -36,13 +36,13 @@ private indirect enum Schema: Decodable {
     }
 }
 
-/// The schema that `check --schema` prints; Tests/Interop validates the example with it.
+/// Tests of the schema that `check --schema` prints; Tests/Interop validates the example with it.
 @Suite struct JSONSchemaTests {
     private func schema() throws -> Schema {
         try JSONDecoder().decode(Schema.self, from: Data(JSONSchema.text.utf8))
     }
 
-    @Test func `it is JSON, and says which schema it is`() throws {
+    @Test func `the schema is JSON and names its dialect`() throws {
         guard case .text(let dialect)? = try schema()["$schema"] else {
             Issue.record("no dialect")
             return
@@ -50,7 +50,7 @@ private indirect enum Schema: Decodable {
         #expect(dialect == "https://json-schema.org/draft/2020-12/schema")
     }
 
-    @Test func `it has every key`() throws {
+    @Test func `the schema contains every key`() throws {
         let names = try schema().names
         for path in ConfigurationSchema.keys.map(\.path) {
             let key = try #require(path.split(separator: ".").last)
@@ -58,7 +58,7 @@ private indirect enum Schema: Decodable {
         }
     }
 
-    @Test func `it refers to what it defines`() throws {
+    @Test func `the schema refers to its definitions`() throws {
         let definitions = try #require(try schema()["$defs"])
         for name in ["channel", "secret", "duration", "size"] {
             #expect(definitions[name] != nil)

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// Tokens that netproxy signs.
+/// Tests of tokens that netproxy signs.
 @Suite struct JWTTests {
     private func settings(_ jwt: String) throws -> JWTSettings? {
         guard case .jwt(let settings) = try channel("auth: { jwt: { \(jwt) } }").authentication
@@ -9,7 +9,7 @@ import Testing
         return settings
     }
 
-    @Test func `a key is enough`() throws {
+    @Test func `jwt requires only a key`() throws {
         let settings = try #require(try settings("key: 'file:/k.pem'"))
         #expect(settings.key == .file("/k.pem"))
         #expect(settings.algorithm == nil && settings.id == nil && settings.type == "JWT")
@@ -18,7 +18,7 @@ import Testing
         #expect(settings.lifetime == .seconds(1200))
     }
 
-    @Test func `claims are texts, flags, lists and maps`() throws {
+    @Test func `claims may be texts, flags, lists and maps`() throws {
         let settings = try #require(
             try settings(
                 "key: 'file:/k.pem', algorithm: ES256, id: K1, type: off, lifetime: 50m, "
@@ -37,7 +37,7 @@ import Testing
         )
     }
 
-    @Test func `the claims that netproxy sets are switched`() throws {
+    @Test func `claims set by netproxy can be switched on and off`() throws {
         let settings = try #require(
             try settings("key: 'file:/k.pem', claims: { iss: x, exp: off, jti: on, nbf: 'on' }")
         )
@@ -56,12 +56,12 @@ import Testing
         ("key: 'file:/k', claims: { aud: [[a]] }", "auth.jwt.claims.aud[0]: expected a text"),
         ("key: 'file:/k', claim: x", "auth.jwt.claim: unknown key, did you mean 'claims'?"),
     ])
-    func `a wrong value says what was expected`(jwt: String, expected: String) {
+    func `the error of an invalid jwt value says what was expected`(jwt: String, expected: String) {
         let found = errors(inChannel: "auth: { jwt: { \(jwt) } }")
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
-    @Test func `it is one kind of credential among the others`() throws {
+    @Test func `jwt is one kind of credential`() throws {
         let found = errors(
             inChannel: "auth: { jwt: { key: 'file:/k' }, bearer: 'literal:x' }"
         )

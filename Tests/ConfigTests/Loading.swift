@@ -1,6 +1,6 @@
 import NetproxyConfig
 
-/// The environment of every test: only a home directory.
+/// The environment of every test, with only a home directory.
 let homeOnly = ["HOME": "/home/someone"]
 
 /// Loads a valid configuration.
@@ -8,12 +8,12 @@ func load(_ text: String) throws -> ProxyConfiguration {
     try ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: homeOnly).get()
 }
 
-/// The errors of a configuration as printed; empty if it is valid.
+/// Returns the printed errors of a configuration; empty if it is valid.
 func errors(in text: String) -> [String] {
     failure(of: text)?.errors.map(\.description) ?? []
 }
 
-/// The errors of a configuration; nil if it is valid.
+/// Returns the errors of a configuration; `nil` if it is valid.
 func failure(of text: String) -> ConfigurationErrors? {
     switch ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: homeOnly) {
     case .success: nil
@@ -21,7 +21,7 @@ func failure(of text: String) -> ConfigurationErrors? {
     }
 }
 
-/// The errors of a channel, without file and position.
+/// Returns the errors of a channel, without file and position.
 func errors(inChannel lines: String) -> [String] {
     let indented = lines.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
     return errors(in: "channels:\n  a:\n    upstream: https://a.example\n\(indented)\n").map {
@@ -29,7 +29,7 @@ func errors(inChannel lines: String) -> [String] {
     }
 }
 
-/// A valid channel with these keys.
+/// Returns a valid channel with these keys.
 func channel(_ lines: String) throws -> ChannelConfiguration {
     let indented = lines.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
     return try load("channels:\n  a:\n    upstream: https://a.example\n\(indented)\n").channels[0]

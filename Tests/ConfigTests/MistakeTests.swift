@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Testing
 
-/// A file with a mistake, and the only line that is printed about it.
+/// A file with a mistake, and the only line printed about it.
 struct Mistake: CustomTestStringConvertible {
     let name: String
     let text: String
-    /// Position, key and message.
+    /// The position, key and message.
     let error: String
 
     var testDescription: String { name }
@@ -29,7 +29,8 @@ struct Mistake: CustomTestStringConvertible {
 
 @Suite struct MistakeTests {
     @Test(arguments: Mistake.all)
-    func `a mistake has its place and says what to write instead`(mistake: Mistake) {
+    func `the error of a mistake has its position and says what to write instead`(mistake: Mistake)
+    {
         #expect(errors(in: mistake.text) == ["netproxy.yaml:\(mistake.error)"])
     }
 
@@ -37,7 +38,7 @@ struct Mistake: CustomTestStringConvertible {
         #expect(Mistake.all.count > 60)
     }
 
-    @Test func `JSON, and a byte order mark with line ends of Windows, are no mistakes`() {
+    @Test func `JSON, byte order marks and Windows line ends are not mistakes`() {
         #expect(errors(in: #"{"channels": {"a": {"upstream": "https://a.example"}}}"#).isEmpty)
         #expect(errors(in: "channels:\r\n  a:\r\n    upstream: https://a.example\r\n").isEmpty)
     }

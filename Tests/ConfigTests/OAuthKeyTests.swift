@@ -2,7 +2,7 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import Testing
 
-/// The keys of grants and of client authentication.
+/// Tests of the keys of grants and of client authentication.
 @Suite struct OAuthKeyTests {
     private let base = "client_id: a, issuer: https://login.example"
 
@@ -22,7 +22,7 @@ import Testing
         #expect(settings.tokenURL == nil)
     }
 
-    @Test func `a resource, or a list of them, is kept byte for byte`() throws {
+    @Test func `resources are kept byte for byte`() throws {
         let one = try settings("\(base), client_auth: none, resource: 'https://API.example/?a=b'")
         #expect(one.resources == ["https://API.example/?a=b"])
         let two = try settings("\(base), client_auth: none, resource: ['urn:a', 'https://b']")
@@ -94,7 +94,7 @@ import Testing
         #expect(found.first?.contains(".redirect_uri: expected http://127.0.0.1, ") ?? false)
     }
 
-    @Test func `a client key is read with its id and audience`() throws {
+    @Test func `a client key has an id and an audience`() throws {
         let settings = try settings(
             "\(base), client_auth: private_key_jwt, client_key: { key: file:/k.pem, id: k1 }"
         )
@@ -137,7 +137,7 @@ import Testing
 
     private static let app = "grant: github_app, client_id: Iv1, client_key: { key: 'file:/k' }"
 
-    @Test func `an installation has GitHub's own endpoint, and may be limited`() throws {
+    @Test func `an installation has GitHub's endpoint by default, and may be limited`() throws {
         let plain = try settings("\(Self.app), installation: 77")
         #expect(plain.clientAuthentication == .privateKeyJWT)
         #expect(plain.clientKey?.key == .file("/k"))
@@ -175,7 +175,7 @@ import Testing
         ("installation: 1, client_auth: basic", "client_auth: the grant github_app does not use"),
         ("installation: 1, issuer: https://i", "issuer: the grant github_app does not use issuer"),
     ])
-    func `an installation is checked`(more: String, expected: String) {
+    func `the keys of an installation are checked`(more: String, expected: String) {
         let comma = more.isEmpty ? "" : ", "
         let lines = errors(inChannel: "auth: { oauth: { \(Self.app)\(comma)\(more) } }")
         #expect(lines.count == 1 && lines[0].contains("auth.oauth.\(expected)"), "\(lines)")
@@ -185,7 +185,7 @@ import Testing
         #expect(other.count == 1 && other[0].contains("used only by the grant github_app"))
     }
 
-    @Test func `an installation that channels share is limited where it is`() {
+    @Test func `a shared installation is limited only in its identity`() {
         let found = errors(
             in: """
                 identities: { app: { oauth: { \(Self.app), installation: 7 } } }
@@ -292,7 +292,7 @@ import Testing
         #expect(errors(inChannel: "\(oauth)\n\(tls)").isEmpty)
     }
 
-    @Test func `the keys of token files are read`() throws {
+    @Test func `state_key accepts one key or a list`() throws {
         let channels = "channels: { a: { upstream: https://a.example } }"
         #expect(try load("state_key: cred:state\n\(channels)").stateKeys == [.credential("state")])
         let two = try load("state_key: [cred:new, file:/old]\n\(channels)").stateKeys
@@ -300,8 +300,7 @@ import Testing
         #expect(try load(channels).stateKeys == [])
     }
 
-    @Test func `a grant of the provider's own has a type, and secrets among its parameters`() throws
-    {
+    @Test func `an extension grant has a type, and its parameters may be secrets`() throws {
         let settings = try settings(
             """
             grant: extension, grant_type: 'urn:ibm:params:oauth:grant-type:apikey', client_id: a,
@@ -340,7 +339,7 @@ import Testing
         ("token_headers: { Host: x }", "token_headers.Host: netproxy sets Host itself"),
         ("token_headers: { Content-Type: x }", "token_headers.Content-Type: netproxy sets"),
     ])
-    func `what would have no effect is an error`(keys: String, message: String) {
+    func `an OAuth key without effect is an error`(keys: String, message: String) {
         let lines = errors(
             inChannel: "auth: { oauth: { \(base), client_auth: none, \(keys) } }"
         )
@@ -360,7 +359,7 @@ import Testing
         #expect(shown == ["X-Key=env:K", "User-Agent=a/1"])
     }
 
-    @Test func `Authorization is free where the client has no Basic credential`() throws {
+    @Test func `Authorization may be set if the client has no Basic credential`() throws {
         let key = "token_headers: { Authorization: 'Token x' }"
         #expect(try settings("\(base), client_auth: none, \(key)").tokenFields.count == 1)
         let lines = errors(
@@ -369,7 +368,7 @@ import Testing
         #expect(lines.count == 1)
     }
 
-    @Test func `the sign-in page has parameters of its own`() throws {
+    @Test func `the sign-in page has its own parameters`() throws {
         let settings = try settings(
             "\(base), client_auth: none, authorization_parameters: { access_type: offline }"
         )
@@ -377,7 +376,7 @@ import Testing
         #expect(settings.authorizationParameters.map(\.value) == ["offline"])
     }
 
-    @Test func `further answers may mean a refusal`() throws {
+    @Test func `other responses may count as refusals`() throws {
         let retry = try channel("retry: { unauthorized: { status: [401, 403], body: gone } }").retry
         #expect(retry.unauthorized)
         #expect(retry.refusals.status == [403])
@@ -391,7 +390,7 @@ import Testing
         ("{ status: [200] }", "status"), ("{ status: [600] }", "status"), ("{ body: x }", "status"),
         ("{ status: 401, body: x }", "status"), ("{ code: 403 }", "code"), ("maybe", ""),
     ])
-    func `an answer that cannot be a refusal is an error`(value: String, key: String) {
+    func `a response that cannot be a refusal is an error`(value: String, key: String) {
         let lines = errors(inChannel: "retry: { unauthorized: \(value) }")
         let place = "channels.a.retry.unauthorized" + (key.isEmpty ? ":" : ".\(key)")
         #expect(lines.first?.hasPrefix(place) == true, "\(lines)")

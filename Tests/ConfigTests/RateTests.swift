@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// How many requests a channel takes.
+/// Tests of the request rate of a channel.
 @Suite struct RateTests {
     private typealias Allowance = RateSettings.Allowance
 
@@ -9,7 +9,7 @@ import Testing
         try channel("rate: \(text)").rate
     }
 
-    @Test func `without a rate a channel takes any number of requests`() throws {
+    @Test func `a channel without a rate accepts any number of requests`() throws {
         #expect(try channel("").rate == nil)
         #expect(try rate("off") == nil)
         let text = """
@@ -26,7 +26,7 @@ import Testing
         ("requests: 100, per: 1s", 100, 1, 100), ("requests: 1000, per: 7s", 1000, 7, 143),
         ("requests: 60, per: 1h, burst: 90", 60, 3600, 90),
     ])
-    func `a burst has room for what comes in a second`(
+    func `the default burst allows the requests of one second`(
         text: String,
         requests: Int,
         seconds: Int,
@@ -36,7 +36,7 @@ import Testing
         #expect(try rate("{ \(text) }") == RateSettings(all: expected))
     }
 
-    @Test func `each lent key has a rate of its own, alone or beside the channel's`() throws {
+    @Test func `each lent key may have its own rate`() throws {
         let own = Allowance(requests: 30, per: .seconds(1), burst: 2)
         let each = "each_key: { requests: 30, per: 1s, burst: 2 }"
         #expect(try rate("{ \(each) }") == RateSettings(all: nil, eachKey: own))
@@ -55,7 +55,7 @@ import Testing
         ("{ each_key: { requests: 1, each_key: off } }", "rate.each_key.each_key: unknown key"),
         ("60/m", "rate: expected a map, such as { requests: 60, per: 1m }"),
     ])
-    func `a wrong value says what was expected`(text: String, expected: String) {
+    func `the error of an invalid rate says what was expected`(text: String, expected: String) {
         let found = errors(inChannel: "rate: \(text)")
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// References to secrets: their spelling, and what is printed of them.
+/// Tests of references to secrets: their syntax and their printed form.
 @Suite struct SecretReferenceTests {
     @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
     func `a bare string is not a reference`(text: String) {

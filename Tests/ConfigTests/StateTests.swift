@@ -2,11 +2,11 @@ import NetproxyConfig
 import NetproxyHTTPMessage
 import Testing
 
-/// Where tokens are kept.
+/// Tests of the location of tokens.
 @Suite struct StateTests {
     private let channels = "channels: { orders: { upstream: https://api.example.com } }\n"
 
-    @Test func `a store that machines share has members and a prefix`() throws {
+    @Test func `a shared store has members and a prefix`() throws {
         let text = """
             state_key: [file:/new, file:/old]
             state:
@@ -32,7 +32,7 @@ import Testing
         #expect(etcd.user == "netproxy")
         #expect(etcd.password?.description == "file:/password")
         #expect(configuration.stateKeys.count == 2)
-        // What stays on the machine is in the default directory.
+        // Local files are in the default directory.
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
         #expect(try load(channels).etcd == nil)
     }
@@ -40,7 +40,7 @@ import Testing
     @Test(arguments: [
         ("/a/b/", true), ("/", false), ("/a", false), ("a/", false), ("/a//b/", false),
     ])
-    func `a prefix is a path of whole parts`(prefix: String, isFit: Bool) throws {
+    func `a prefix is a path of complete parts`(prefix: String, isFit: Bool) throws {
         let text =
             "state_key: file:/k\nstate: { etcd: { endpoints: https://e.example, prefix: \(prefix) } }\n"
         #expect(errors(in: text + channels).isEmpty == isFit)

@@ -2,9 +2,9 @@ import FoundationEssentials
 import NetproxyConfig
 import Testing
 
-/// The answers of a stub.
+/// Tests of the responses of a stub.
 @Suite struct StubTests {
-    @Test func `answers keep their order and have defaults`() throws {
+    @Test func `responses keep their order and have defaults`() throws {
         let answers = try #require(
             try channel(
                 """
@@ -31,7 +31,7 @@ import Testing
         #expect(none == ["netproxy.yaml:1:13: channels.a.upstream: required"])
     }
 
-    @Test func `all errors of a stub are reported at once`() {
+    @Test func `all errors of a stub are reported together`() {
         let found = errors(
             inChannel: """
                 stub:

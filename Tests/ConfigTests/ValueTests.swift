@@ -26,7 +26,7 @@ import Testing
         "127.0.0.1:0", "[::1]:8080", "unix:/run/a.sock", "systemd:http",
         "unix:/\(String(repeating: "a", count: 106))",
     ])
-    func `a listen address is printed as it was written`(text: String) {
+    func `a listen address is printed as written`(text: String) {
         #expect(ListenAddress(text: text)?.description == text)
     }
 
@@ -174,7 +174,9 @@ import Testing
         ("http://[::1]:80", "http://[::1]"), ("http://[::1]", "http://[::1]"),
         ("chrome-extension://abcdef", "chrome-extension://abcdef"),
     ])
-    func `an origin is normalized as browsers send it`(text: String, expected: String) throws {
+    func `an origin is normalized to the form that browsers send`(text: String, expected: String)
+        throws
+    {
         #expect(try channel("access: { origins: ['\(text)'] }").access.origins == [expected])
     }
 
@@ -219,7 +221,7 @@ import Testing
         #expect(channel.tls.minimum == .v1_2)
     }
 
-    @Test func `exec names variables and what they are`() throws {
+    @Test func `exec maps names of variables to their content`() throws {
         let channel =
             "upstream: https://a.example, exec: { A_URL: url, _k2: key, S: socket, H: host }"
         let exec = try load("channels: { a: { \(channel) } }").channels[0].exec
@@ -240,7 +242,7 @@ import Testing
         #expect(try load(text).channels[0].exec.map(\.name) == ["B"])
     }
 
-    @Test func `the system's roots are added to a file's where that is wanted`() throws {
+    @Test func `system_roots adds the system's roots to those of a file`() throws {
         func tls(_ keys: String) throws -> UpstreamTLS.SystemRoots {
             try load("channels: { a: { upstream: https://a.example, tls: { \(keys) } } }")
                 .channels[0].tls.systemRoots

@@ -1,7 +1,7 @@
 import NetproxyConfig
 import Testing
 
-/// The differences between two configurations, key by key.
+/// Tests of the differences between two configurations, key by key.
 @Suite struct WrittenValuesTests {
     private func changes(from old: String, to new: String) throws -> [String] {
         func written(_ lines: String) throws -> WrittenValues {
@@ -11,7 +11,7 @@ import Testing
         return try written(new).changes(from: written(old), channel: "a")
     }
 
-    @Test func `a change is shown with its default, where one is not written`() throws {
+    @Test func `a change shows the default of a key that is not written`() throws {
         let lines = try changes(
             from: "pool: { connections: 5 }",
             to: "timeouts: { total: 30s }, access: { methods: [GET, PUT] }"
@@ -32,7 +32,7 @@ import Testing
         "auth: { oauth: { token_url: 'https://l.example/t?key=c4nary', client_id: a, "
             + "client_auth: none, parameters: { key: c4nary } } }",
     ])
-    func `what may be a credential is not shown`(lines: String) throws {
+    func `a possible credential is not shown`(lines: String) throws {
         let added = try changes(from: "rewrite: false", to: lines)
         #expect(!added.isEmpty)
         #expect(!added.joined().contains("c4nary"))
@@ -42,11 +42,11 @@ import Testing
         }
     }
 
-    @Test func `what is only spelt out does not change`() throws {
+    @Test func `writing a default is not a change`() throws {
         #expect(try changes(from: "rewrite: false", to: "timeouts: { total: off }").isEmpty)
     }
 
-    @Test func `a default that is merged in is a value of the channel`() throws {
+    @Test func `a merged default counts as a value of the channel`() throws {
         func written(_ total: String) throws -> WrittenValues {
             let channels = "channels: { a: { upstream: https://a.example } }"
             return try load("defaults: { timeouts: { total: \(total) } }\n\(channels)").written
@@ -56,7 +56,7 @@ import Testing
         #expect(try written("6s").changes(from: written("5s"), channel: nil).isEmpty)
     }
 
-    /// A channel with the keys that a default needs beside it; `%` stands for the key.
+    /// A channel with the keys that a default requires; `%` stands for the default.
     private static let channels: [(prefix: String, lines: String)] = [
         (
             "auth.oauth.exchange.",
@@ -77,7 +77,7 @@ import Testing
     ]
 
     @Test(arguments: ConfigurationSchema.channelDefaults.sorted { $0.key < $1.key })
-    func `a key with its default written is the same as without the key`(
+    func `a written default has the same effect as no key`(
         key: String,
         value: String
     ) throws {

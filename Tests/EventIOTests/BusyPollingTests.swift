@@ -4,21 +4,22 @@ import Testing
 @testable import NetproxyEventIO
 
 @Suite struct BusyPollingTests {
-    /// What measures of it come to, in nanoseconds.
+    /// A `BusyPolling` with simulated measurements, in nanoseconds.
     fileprivate struct Meter {
         var polling = BusyPolling()
         var isOn: Bool { polling.isOn }
         private var time: UInt64 = 1_000_000_000_000
         private var cost: UInt64 = 1_000_000_000
 
-        /// Measures: so much CPU time for each piece of work, one wait after the other.
+        /// Takes measurements with `price` as the CPU time for each piece of work.
         mutating func take(_ price: UInt64, pace: UInt64 = 80_000, work: Int = 1, times: Int = 1) {
             for _ in 0..<times {
                 take(in: price * UInt64(work), pace: pace, work: Array(repeating: work, count: 129))
             }
         }
 
-        /// One measure: so much CPU time for each wait, and so much work behind each.
+        /// Takes one measurement with `wait` as the CPU time for each wait, and one entry of `work` for each
+        /// wait.
         mutating func take(in wait: UInt64, pace: UInt64 = 80_000, work: [Int]) {
             let due = work.indices.filter { polling.count(work: work[$0]) }
             #expect(due == [128])
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    /// After one measure of sleeps that cost 10 us for each piece of work.
+    /// Returns a meter after one measurement of sleeps that cost 10 µs for each piece of work.
     private static func meter(work: Int = 1) -> Meter {
         var meter = Meter()
         meter.take(10_000, pace: slow)
@@ -39,7 +40,7 @@ import Testing
     private static let quick: UInt64 = 200_000
     private static let slow: UInt64 = 200_001
 
-    /// One that polls.
+    /// A value that polls.
     private static let polling = meter().polling
 
     @Test func `the longest poll takes 50 us`() {
@@ -48,7 +49,7 @@ import Testing
         #expect(BusyPollingTests.polling.isOn)
     }
 
-    @Test func `a measure of sleeps that come quickly begins a trial`() {
+    @Test func `a measurement of short sleeps begins a trial`() {
         var meter = Meter()
         meter.take(10_000, pace: BusyPollingTests.slow, times: 100)
         #expect(!meter.isOn)
@@ -56,7 +57,7 @@ import Testing
         #expect(meter.isOn)
     }
 
-    @Test func `two measures in a row of polls that cost more by a fifth end it`() {
+    @Test func `two measurements in a row with polls a fifth more expensive end polling`() {
         var meter = BusyPollingTests.meter()
         for _ in 1...10 {
             meter.take(12_000)
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: [2, 3, 50])
-    func `where sleeps let work gather polls must be cheaper by a tenth`(work: Int) {
+    func `polls must be a tenth cheaper if sleeps gather several pieces of work`(work: Int) {
         var meter = BusyPollingTests.meter(work: work)
         meter.take(9000, work: work, times: 20)
         meter.take(9001, work: work)
@@ -77,8 +78,8 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `in between it is in between`() {
-        // 193 pieces in 129 waits are 1.5 for each: 10.6 us.
+    @Test func `the threshold is interpolated between one and two pieces of work`() {
+        // 193 pieces in 129 waits are 1.5 pieces for each wait: 10.6 µs.
         for (price, goesOn) in [(UInt64(10_500), true), (10_700, false)] {
             var meter = Meter()
             meter.take(10_000, pace: BusyPollingTests.slow)
@@ -92,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `what polls find together does not matter, what sleeps find does`() {
+    @Test func `the threshold depends on the work found by sleeps, not by polls`() {
         var meter = BusyPollingTests.meter(work: 2)
         meter.take(9001, work: 1, times: 2)
         #expect(!meter.isOn)
@@ -101,7 +102,7 @@ import Testing
         #expect(meter.isOn)
     }
 
-    @Test func `two measures that come slowly end it, whatever they cost`() {
+    @Test func `two slow measurements end polling at any cost`() {
         var meter = BusyPollingTests.meter()
         meter.take(1000, pace: BusyPollingTests.quick, times: 20)
         meter.take(1000, pace: BusyPollingTests.slow)
@@ -110,7 +111,7 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `polls without a result end it`() {
+    @Test func `polls without a result end polling`() {
         var meter = BusyPollingTests.meter()
         let nothing = Array(repeating: 0, count: 129)
         meter.take(in: 50_000, work: nothing)
@@ -119,7 +120,7 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `a failure doubles the pause, up to 64 measures, and a success halves it`() {
+    @Test func `a failure doubles the pause, up to 64 measurements, and a success halves it`() {
         var meter = Meter()
         meter.take(10_000, pace: BusyPollingTests.slow)
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
@@ -135,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func `eight measures that were worth it are a success, fewer are none`() {
+    @Test func `a trial succeeds after eight worthwhile measurements`() {
         for (hits, pause) in [(7, 4), (8, 1)] {
             var meter = BusyPollingTests.meter()
             meter.take(20_000, times: 2)
@@ -149,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `slow measures are no failure, and do not count towards a trial`() {
+    @Test func `slow measurements are not a failure, and do not count toward a trial`() {
         var meter = BusyPollingTests.meter()
         meter.take(20_000, times: 2)
         meter.take(10_000)
@@ -161,7 +162,7 @@ import Testing
         #expect(meter.rest() == 2)
     }
 
-    @Test func `after 64 measures sleeps are measured again, and what they cost then counts`() {
+    @Test func `sleeps are measured again after 64 measurements, and set the new cost`() {
         var meter = BusyPollingTests.meter()
         meter.take(11_000, times: 63)
         #expect(meter.isOn)
@@ -173,12 +174,12 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `in a pause the measures are averaged, later ones count more`() {
+    @Test func `measurements in a pause are averaged with more weight on recent ones`() {
         for (price, goesOn) in [(UInt64(13_440), true), (13_500, false)] {
             var meter = BusyPollingTests.meter()
             meter.take(20_000, times: 2)
             meter.take(10_000)
-            // 10, then 11.25 us, and a fifth more.
+            // The average is 10 µs, then 11.25 µs; the threshold is a fifth higher.
             meter.take(15_000)
             #expect(meter.isOn)
             meter.take(price, times: 2)
@@ -186,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `clocks that jump do it no harm`() {
+    @Test func `BusyPolling recovers from clocks that jump`() {
         var meter = BusyPollingTests.meter()
         let clocks: [(UInt64, UInt64)] = [(.max, .max), (0, 0), (0, .max), (.max, 0), (1, 1)]
         for work in [[Int.max], [0], [Int.max, 1], [Int.min]] {
@@ -200,11 +201,11 @@ import Testing
                 }
             }
         }
-        // It finds its way back.
+        // It returns to normal.
         #expect(meter.rest() <= 66)
     }
 
-    @Test func `a loop that polls hears calls from other threads`() async throws {
+    @Test func `a polling loop receives calls from other threads`() async throws {
         let loop = try EventLoop()
         try loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling }
@@ -220,13 +221,13 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `what ends in the middle of a poll does it no harm`() async throws {
+    @Test func `BusyPolling may be turned off in the middle of a poll`() async throws {
         let loop = try EventLoop()
         try loop.start()
         let done = Gate()
         loop.submit {
             loop.polling = BusyPollingTests.polling
-            // The poll that comes next finds this, and another one behind it what follows.
+            // The next poll finds this call, and the poll after that finds the nested one.
             loop.submit {
                 loop.advance(by: .seconds(3600))
                 loop.submit {
@@ -245,7 +246,7 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a loop whose polls find nothing sleeps, hears calls and stops`() async throws {
+    @Test func `a loop whose polls find nothing sleeps, receives calls and stops`() async throws {
         let loop = try EventLoop()
         try loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling }
@@ -257,7 +258,7 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a loop that may not poll measures nothing`() async throws {
+    @Test func `a loop that must not poll takes no measurements`() async throws {
         let loop = try EventLoop()
         try loop.start()
         _ = await loop.call {
@@ -274,7 +275,7 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a loop takes its measures, asleep and polling`() async throws {
+    @Test func `a loop takes measurements asleep and polling`() async throws {
         let loop = try EventLoop()
         try loop.start()
         for polling in [BusyPolling(), BusyPollingTests.polling] {
@@ -298,7 +299,7 @@ import Testing
 }
 
 extension BusyPollingTests.Meter {
-    /// How many measures of sleeps it takes until it polls; 1000 if it never does.
+    /// Returns the number of measurements of sleeps until it polls, or 1000 if it never does.
     fileprivate mutating func rest() -> Int {
         for count in 1...1000 {
             take(10_000)

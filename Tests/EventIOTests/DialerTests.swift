@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct DialerTests {
-    @Test func `a port without a listener refuses`() async throws {
+    @Test func `connecting to a port without a listener throws refused`() async throws {
         let loop = try TestLoop.shared()
         let port = UInt16(RefusingPort.any())
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: port))
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func `a unix socket whose file is missing is an error of the system`() async throws {
+    @Test func `connecting to a unix socket without a file throws a system error`() async throws {
         let loop = try TestLoop.shared()
         let address = try #require(SocketAddress(unixPath: "/nonexistent/netproxy.sock"))
         await #expect(throws: IOError.self) {
@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1:80"), ("::1", "[::1]:80"), ("192.0.2.7", "192.0.2.7:80"),
     ])
-    func `an address in text is its own answer`(text: String, printed: String) async throws {
+    func `a numeric address resolves to itself`(text: String, printed: String) async throws {
         let loop = try TestLoop.shared()
         let found = try await Task(executorPreference: loop) {
             try await Resolver.shared.addresses(of: text, port: 80, on: loop, until: loop.now)
@@ -37,7 +37,7 @@ import Testing
         #expect(found.map(\.description) == [printed])
     }
 
-    @Test func `localhost is a loopback address`() async throws {
+    @Test func `localhost resolves to loopback addresses`() async throws {
         let loop = try TestLoop.shared()
         let found = try await Task(executorPreference: loop) {
             try await Resolver.shared.addresses(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct EventLoopTests {
-    @Test func `calls from many threads all arrive, each on the loop`() async throws {
+    @Test func `all calls from many threads run on the loop`() async throws {
         let loop = try EventLoop()
         try loop.start()
         let count = Counter()
@@ -26,7 +26,7 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `calls of one thread keep their order`() async throws {
+    @Test func `calls from one thread keep their order`() async throws {
         let loop = try TestLoop.shared()
         let order = Order()
         let done = Gate()
@@ -40,7 +40,7 @@ import Testing
         let numbers = Mutex<[Int]>([])
     }
 
-    @Test func `a task that prefers the loop comes back to it after every wait`() async throws {
+    @Test func `a task that prefers the loop returns to it after every wait`() async throws {
         let loop = try TestLoop.shared()
         let stayed = try await Task(executorPreference: loop) {
             let before = loop.isCurrent
@@ -51,7 +51,7 @@ import Testing
         #expect(stayed)
     }
 
-    @Test func `the clock is right from the first event after a long wait`() async throws {
+    @Test func `the clock is correct at the first event after a long wait`() async throws {
         let loop = try EventLoop()
         try loop.start()
         let origin = try await OriginServer.start { wire in
@@ -66,7 +66,7 @@ import Testing
             let socket = try await Dialer.connect(to: address, on: loop, until: .max)
             let output = OutputBuffer()
             output.append(Raw.get("/"))
-            // From here on the loop has nothing to do until the answer comes.
+            // From here on, the loop is idle until the response arrives.
             readings.withLock { $0.asked = monotonicNanoseconds() }
             try await socket.write(output, until: .max)
             socket.probe()
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a stopped loop ends, and makes no more calls`() async throws {
+    func `a stopped loop runs no more calls`() async throws {
         let loop = try EventLoop()
         try loop.start()
         let calls = Counter()
@@ -93,7 +93,7 @@ import Testing
         loop.stop()
         await loop.waitUntilStopped()
         loop.submit { calls.add(1) }
-        // Later waits return as well.
+        // Later waits return, too.
         await loop.waitUntilStopped()
         #expect(calls.value == 1)
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import NetproxyEventIO
 
 @Suite struct ListeningSocketTests {
-    @Test func `a socket that systemd opened gets the options of our own`() throws {
+    @Test func `a socket opened by systemd gets the same options as our own`() throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         try #require(descriptor >= 0 && listen(descriptor, 1) == 0)
         let socket = try ListeningSocket(inherited: descriptor)
@@ -22,13 +22,13 @@ import Testing
         #expect(socket.address.isWildcard)
     }
 
-    @Test func `a unix socket that systemd opened is known by its path`() throws {
+    @Test func `a unix socket opened by systemd has its path as its address`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "given-\(UInt64.random(in: 0 ... .max)).sock").path()
         let address = try #require(SocketAddress(unixPath: path))
         let ours = try ListeningSocket(address)
         #expect(try ListeningSocket(inherited: dup(ours.descriptor)).address == address)
-        // Whose file it is, is systemd's business.
+        // systemd owns the file.
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
@@ -42,12 +42,12 @@ import Testing
                 try ListeningSocket(address)
             }
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        // Its owner's alone, unless somebody says otherwise.
+        // By default, only its owner has access.
         #expect((attributes[.posixPermissions] as? NSNumber)?.uint32Value == mode ?? 0o600)
         #expect(socket.address == address)
     }
 
-    @Test func `a unix socket whose owner is too busy to accept is not replaced`() async throws {
+    @Test func `a unix socket with a busy owner is not replaced`() async throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "busy-\(UInt64.random(in: 0 ... .max)).sock").path()
         let address = try #require(SocketAddress(unixPath: path))
@@ -66,7 +66,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `a socket that goes away leaves what stands in its place by then`() throws {
+    @Test func `a closed socket does not remove the file of its replacement`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "taken-\(UInt64.random(in: 0 ... .max)).sock").path()
         let address = try #require(SocketAddress(unixPath: path))
@@ -87,7 +87,7 @@ import Testing
         let address = try #require(SocketAddress(unixPath: path))
         try leaveStale(address, path)
         try FileManager.default.moveItem(atPath: path + ".kept", toPath: path)
-        // A child that another test starts has the descriptor too, until it becomes its program.
+        // A child process started by another test shares the descriptor until it calls exec.
         let isReplaced = await eventually {
             do {
                 let second = try ListeningSocket(address)
@@ -99,7 +99,7 @@ import Testing
         #expect(isReplaced)
     }
 
-    /// The file outlives the socket, as after a crash.
+    /// Leaves the file of a closed socket, as after a crash.
     private func leaveStale(_ address: SocketAddress, _ path: String) throws {
         let first = try ListeningSocket(address)
         try FileManager.default.moveItem(atPath: path, toPath: path + ".kept")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetproxyEventIO
 
-/// When a peer counts as gone: by what TCP acknowledges, and not by how long an answer takes.
+/// Tests that a peer counts as gone by missing TCP acknowledgments, not by the duration of a response.
 @Suite struct PeerLivenessTests {
     private static let second: UInt64 = 1_000_000_000
 
@@ -28,29 +28,29 @@ import Testing
         )
     }
 
-    @Test func `a server that works on an answer for ten minutes is there`() {
+    @Test func `a server that works on a response for ten minutes is alive`() {
         let looks = (1...200).map { UInt64($0 * 3) }
         let found = Self.looks(looks.map { (at: $0, unanswered: false, silence: $0) })
         #expect(!found.contains(true))
     }
 
-    @Test func `a peer that reads nothing and answers the probes of its window is there`() {
-        // Probes are up to two minutes apart, so that the last acknowledgment may be old when one is
-        // on its way.
+    @Test func `a peer that reads nothing but acknowledges window probes is alive`() {
+        // Probes are up to two minutes apart, so the last acknowledgment may be old while the next one is in
+        // flight.
         #expect(
             Self.looks([(100, false, 90), (120, true, 120), (123, false, 1), (240, true, 118)])
                 == [false, false, false, false]
         )
     }
 
-    @Test func `after a long rest the patience begins with what is sent then`() {
+    @Test func `data sent after a long idle time gets the full fifteen seconds`() {
         #expect(
             Self.looks([(600, true, 600), (603, true, 603), (614, true, 614), (615, true, 615)])
                 == [false, false, false, true]
         )
     }
 
-    @Test func `acknowledgments that come make up for the time before`() {
+    @Test func `an acknowledgment restarts the fifteen seconds`() {
         #expect(
             Self.looks([
                 (3, true, 3), (12, true, 12), (15, true, 1), (24, true, 10), (30, true, 16),
@@ -67,7 +67,10 @@ import Testing
         (ENOBUFS, .system("No buffer space available")),
         (ENOMEM, .system("Cannot allocate memory")),
     ])
-    func `an error number of a connection says who is at fault`(code: Int32, fault: IOError) {
+    func `the error of a connection tells whether the peer or the system failed`(
+        code: Int32,
+        fault: IOError
+    ) {
         #expect(IOError(ofConnection: code) == fault)
     }
 }

@@ -4,9 +4,9 @@ import NetproxyEventIO
 import TestSupport
 import Testing
 
-/// Messages that wait for the end of the loop's turn, and bytes that are read before anybody runs.
+/// Tests of messages that wait for the end of the loop's turn, and of bytes read before a task runs.
 @Suite struct PostingTests {
-    /// Runs `body` on the loop with a socket that is connected to an origin.
+    /// Runs `body` on the loop with a socket connected to an origin.
     private func withSocket<Result: Sendable>(
         to origin: OriginServer,
         on loop: EventLoop? = nil,
@@ -54,7 +54,7 @@ import Testing
         #expect(text == "head content")
     }
 
-    @Test func `a posted message is sent at once where nothing else is ready`() async throws {
+    @Test func `a posted message is sent immediately if the loop has no other work`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.send(try await wire.read(through: "head"))
         }
@@ -69,13 +69,13 @@ import Testing
         #expect(text == "head")
     }
 
-    @Test func `writes follow posted messages`() async throws {
+    @Test func `a write is sent after the posted messages`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.send(try await wire.rest().text)
         }
         let text = try await withSocket(to: origin) { socket in
             try #expect(socket.postLater(PostingTests.output("one "), nil, until: .max))
-            // One message at a time: the second is for its owner to write.
+            // One message at a time: the caller must write the second one.
             try #expect(!socket.post(PostingTests.output("two "), nil, until: .max))
             try await socket.write(PostingTests.output("two "), ByteSlice("three"), until: .max)
             try #expect(socket.postLater(PostingTests.output(" four"), nil, until: .max))
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a close sends what is posted, unless it is dropped`(isDropped: Bool) async throws {
+    func `a close sends the posted message unless it is dropped`(isDropped: Bool) async throws {
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
             try await #expect(wire.rest().text == (isDropped ? "" : "last words"))
@@ -101,7 +101,7 @@ import Testing
         try await arrived.wait()
     }
 
-    @Test func `a reset forgets what is posted`() async throws {
+    @Test func `a reset discards the posted message`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
             let text = try? await wire.rest().text
@@ -115,7 +115,7 @@ import Testing
         try await ended.wait()
     }
 
-    @Test func `long messages are not posted, nor any while the kernel's buffer is full`()
+    @Test func `a long message, or any message to a full kernel buffer, is not posted`()
         async throws
     {
         let full = Gate()
@@ -140,10 +140,10 @@ import Testing
         }
     }
 
-    @Test func `a reader learns that a posted message could not be sent`() async throws {
+    @Test func `a reader receives the error of an unsent posted message`() async throws {
         let (connected, gone) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
-            // A reset before the dialler has looked would end the connection attempt.
+            // A reset before the dialer checks the socket would fail the connection attempt.
             try await connected.wait()
             try await wire.send("answer")
             try await wire.reset()
@@ -153,7 +153,7 @@ import Testing
             connected.open()
             try await gone.wait()
             try #expect(socket.postLater(PostingTests.output("too late"), nil, until: .max))
-            // The answer may have been sent before; behind it is the end, however it shows.
+            // The response may have arrived earlier; after it, the stream ends with or without an error.
             let buffer = ReadBuffer()
             let deadline = socket.loop.deadline(after: Wire.patience)
             while let count = try? await socket.read(into: buffer, until: deadline), count > 0 {}
@@ -165,9 +165,9 @@ import Testing
         }
     }
 
-    /// Posts messages to a peer that does not read, until the kernel does not take all of one.
+    /// Posts messages to a peer that does not read, until the kernel accepts only a part of one.
     ///
-    /// - Returns: how many bytes were posted.
+    /// - Returns: the number of posted bytes.
     private static func fill(_ socket: StreamSocket, until deadline: UInt64) async throws -> Int {
         var count = 0
         repeat {
@@ -180,7 +180,7 @@ import Testing
         return count
     }
 
-    @Test func `what the kernel does not take of a message follows`() async throws {
+    @Test func `the rest of a partly sent message is sent later`() async throws {
         let (full, posted, arrived) = (Gate(), Counter(), Gate())
         let origin = try await OriginServer.start { wire in
             try await full.wait()
@@ -197,14 +197,14 @@ import Testing
         }
     }
 
-    @Test func `a message that the kernel does not take in time is a fault for all that follows`()
+    @Test func `after a posted message times out, every call throws`()
         async throws
     {
         let ended = Gate()
         let origin = try await OriginServer.start { _ in try? await ended.wait() }
         try await withSocket(to: origin) { socket in
             let loop = socket.loop
-            // On a busy machine the time is over before the kernel's room is.
+            // On a busy machine, the deadline may pass before the kernel buffer is full.
             do {
                 let deadline = loop.deadline(after: .milliseconds(1))
                 _ = try await PostingTests.fill(socket, until: deadline)
@@ -226,13 +226,13 @@ import Testing
         }
     }
 
-    @Test func `the loss of a message is reported to a later wait`() async throws {
+    @Test func `a later wait reports the lost message`() async throws {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
         try #require(unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0)
         let (ours, theirs) = (ends[0], ends[1])
         defer { close(theirs) }
-        // What this end sends is refused, and there is nothing to read here.
+        // The kernel rejects data sent from this end, and there is nothing to read here.
         shutdown(theirs, Int32(SHUT_RD))
         let loop = try EventLoop()
         try loop.start()
@@ -251,7 +251,7 @@ import Testing
         }.value
     }
 
-    @Test func `an aborted socket takes no message`() async throws {
+    @Test func `an aborted socket does not accept messages`() async throws {
         let origin = try await OriginServer.start { wire in _ = try? await wire.rest() }
         try await withSocket(to: origin) { socket in
             socket.abort()
@@ -261,7 +261,7 @@ import Testing
         }
     }
 
-    @Test func `the loop reads for a waiting reader, and leaves the end of the stream to it`()
+    @Test func `the loop reads for a waiting reader, but not the end of the stream`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
@@ -288,7 +288,7 @@ import Testing
 }
 
 extension StreamSocket {
-    /// Posts while something else is ready, so that the message waits for the end of the turn.
+    /// Posts while another task is ready, so that the message waits for the end of the turn.
     fileprivate func postLater(
         _ output: OutputBuffer,
         _ content: ByteSlice?,
@@ -298,7 +298,7 @@ extension StreamSocket {
         return try post(output, content, until: deadline)
     }
 
-    /// Lets the loop end its turn, and send what was posted.
+    /// Lets the loop end its turn and send the posted message.
     fileprivate func nextTurn() async {
         await withCheckedContinuation { continuation in
             loop.submit { continuation.resume() }

@@ -24,7 +24,7 @@ import Testing
         ("192.0.1.1", .world), ("223.255.255.255", .world), ("2606:4700::1111", .world),
         ("2a00:1450::1", .world), ("64:ff9b::101:101", .world), ("::ffff:1.1.1.1", .world),
     ])
-    func `an address leads as far as the registries say`(
+    func `the reach of an address follows the registries`(
         text: String,
         reach: SocketAddress.Reach
     ) throws {

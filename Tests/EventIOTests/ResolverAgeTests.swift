@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a resolver measures the age of its answers by, moved by hand.
+/// The clock that measures the age of a resolver's results, advanced by hand.
 final class ResolverClock: Sendable {
     private let nanoseconds = Mutex<UInt64>(1_000_000_000_000)
 
@@ -15,11 +15,11 @@ final class ResolverClock: Sendable {
     }
 }
 
-/// How long answers are used.
+/// Tests of the time for which results are used.
 @Suite struct ResolverAgeTests {
     private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
 
-    /// Name servers that know the first time, and later are not there, or say nothing.
+    /// Name servers that resolve the first query, and then fail or stay silent.
     private final class NameServers: Sendable {
         enum Later {
             case gone
@@ -48,7 +48,7 @@ final class ResolverClock: Sendable {
         }
     }
 
-    /// One resolver, with a clock of its own, and a loop whose clock is moved along.
+    /// A resolver with its own clock, and a loop with a clock that advances with it.
     private struct World {
         let servers: NameServers
         let resolver: Resolver
@@ -64,7 +64,7 @@ final class ResolverClock: Sendable {
             try loop.start()
         }
 
-        /// Asks for a name, for ten seconds.
+        /// Resolves a name within ten seconds.
         func ask() -> Task<Result<[SocketAddress], IOError>, Never> {
             let (resolver, loop) = (resolver, loop)
             return Task(executorPreference: loop) {
@@ -83,7 +83,7 @@ final class ResolverClock: Sendable {
             }
         }
 
-        /// Asks for a name, and says when the answer came, as `order` counts.
+        /// Resolves a name, and returns the position of its result in the count of `order`.
         func ask(counting order: Counter) -> Task<Int, Never> {
             let (resolver, loop) = (resolver, loop)
             return Task(executorPreference: loop) {
@@ -104,7 +104,7 @@ final class ResolverClock: Sendable {
         }
     }
 
-    @Test func `an answer is used for half a minute`() async throws {
+    @Test func `a result is used for half a minute`() async throws {
         let world = try World(.gone)
         #expect(await world.ask().value == .success(Self.found))
         await world.advance(by: .seconds(28))
@@ -116,7 +116,7 @@ final class ResolverClock: Sendable {
         await world.end()
     }
 
-    @Test func `an old answer is used for five seconds before name servers are asked again`()
+    @Test func `an old result is used for five seconds before name servers are queried again`()
         async throws
     {
         let world = try World(.gone)
@@ -132,7 +132,7 @@ final class ResolverClock: Sendable {
         await world.end()
     }
 
-    @Test func `silent name servers are waited for a second, while there is an old answer`()
+    @Test func `a resolver with an old result waits one second for silent name servers`()
         async throws
     {
         let world = try World(.silent)
@@ -142,8 +142,8 @@ final class ResolverClock: Sendable {
         #expect(await eventually { world.servers.asked.value == 2 })
         await world.advance(by: .seconds(2))
         #expect(await asking.value == .success(Self.found))
-        // And not again for five seconds, on a slow machine since before the clock was moved: who asks
-        // then is through before whoever comes next.
+        // The resolver does not query again for five seconds, so this call returns before the task after it. On a
+        // slow machine, the five seconds began before the clock advanced.
         await world.advance(by: .milliseconds(2500))
         let order = Counter()
         let loop = world.loop
@@ -155,7 +155,7 @@ final class ResolverClock: Sendable {
     }
 
     @Test(arguments: [(3590, true), (3610, false)])
-    func `an old answer is used for an hour`(seconds: Int, isUsed: Bool) async throws {
+    func `an old result is used for an hour`(seconds: Int, isUsed: Bool) async throws {
         let world = try World(.silent)
         #expect(await world.ask().value == .success(Self.found))
         await world.advance(by: .seconds(seconds))

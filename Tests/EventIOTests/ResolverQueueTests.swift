@@ -4,12 +4,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Who waits for which name.
+/// Tests of the queue of names and their waiting callers.
 @Suite struct ResolverQueueTests {
     private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
     private static let noServer = NameLookup.Failure(.temporary, reason: "no server")
 
-    /// Name servers that answer for a name once its gate is open, and count the questions.
+    /// Name servers that count queries, and resolve dead names only after their gate opens.
     private final class NameServers: Sendable {
         let asked = Counter()
         private let names = Mutex<[String]>([])
@@ -19,7 +19,7 @@ import Testing
             names.withLock { $0.append(host) }
             asked.add(1)
             guard host.hasPrefix("dead") else { return .success(ResolverQueueTests.found) }
-            // One after the other, once the first was let in.
+            // One after the other, once the first has passed.
             gate.wait()
             gate.signal()
             return .failure(ResolverQueueTests.noServer)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a name that does not resolve delays no other`() async {
+    @Test func `a name that does not resolve delays no other name`() async {
         let servers = NameServers()
         defer { servers.open() }
         let resolver = Resolver { servers.lookUp($0) }
@@ -64,7 +64,7 @@ import Testing
         #expect(servers.askedFor.count { $0 == "dead.example" } == 1)
     }
 
-    @Test func `a name whose callers have all left is not looked up`() async {
+    @Test func `a name without waiting callers is not looked up`() async {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         let names = (1...16).map { "dead\($0).example" }
@@ -78,7 +78,7 @@ import Testing
         #expect(!servers.askedFor.contains("late.example"))
     }
 
-    @Test func `a cancelled task does not wait on`() async throws {
+    @Test func `a canceled task stops waiting`() async throws {
         let servers = NameServers()
         defer { servers.open() }
         let resolver = Resolver { servers.lookUp($0) }
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [NameLookup.Failure.Persistence.temporary, .permanent])
-    func `an old result is used while name servers fail, but not after they deny the name`(
+    func `an old result is used if name servers fail, but not if they deny the name`(
         persistence: NameLookup.Failure.Persistence
     ) async throws {
         let (questions, clock) = (Counter(), ResolverClock())
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(arguments: ["localhost", "api.localhost", "API.Localhost"])
-    func `a local name leads to this machine, whatever name servers say`(name: String) async {
+    func `a local name resolves to loopback without name servers`(name: String) async {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         #expect(await ask(resolver, name).value == .success(["127.0.0.1:80", "[::1]:80"]))

@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What names of apps may take from those of the configuration: nothing.
+/// Tests that names from clients take no resources from names in the configuration.
 @Suite struct ResolverSourceTests {
-    /// Name servers that answer for `good` names, and are silent about the others until they end.
+    /// Name servers that resolve `good` names, and stay silent about all others until `end`.
     private final class NameServers: Sendable {
         let silent = Counter()
         private let names = Mutex<[String]>([])
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a hundred dead names of an app keep none of the configuration waiting`() async {
+    @Test func `a hundred dead client names do not delay names in the configuration`() async {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         let dead = (1...100).map { ask(resolver, "dead\($0).example", for: .app) }
@@ -66,7 +66,7 @@ import Testing
         #expect(await !ask(resolver, "good-too.example", for: .app).value.isEmpty)
     }
 
-    @Test func `a name that an app asked for first moves up when the configuration asks, too`()
+    @Test func `a name queried by a client moves up when the configuration queries it`()
         async
     {
         let servers = NameServers()
@@ -81,12 +81,12 @@ import Testing
         for task in dead { _ = await task.value }
     }
 
-    @Test func `ever new names of an app displace only the oldest of their kind`() async {
+    @Test func `new client names displace only the oldest client names`() async {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         _ = await ask(resolver, "good.example", for: .configuration).value
         _ = await ask(resolver, "good1.example", for: .app).value
-        // Eight at a time: on a slow machine the first answers would otherwise be too old.
+        // Eight at a time: otherwise the first results could expire on a slow machine.
         for start in stride(from: 2, through: 1025, by: 8) {
             let some = (start..<(start + 8)).map { ask(resolver, "good\($0).example", for: .app) }
             for task in some { _ = await task.value }
@@ -99,7 +99,7 @@ import Testing
         #expect(servers.asked(for: "good1.example") == 2)
     }
 
-    @Test func `the address that answered is tried first until it fails`() async throws {
+    @Test func `the address that connected is tried first until it fails`() async throws {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         let (four, six) = ("192.0.2.1:80", "[2001:db8::1]:80")
@@ -107,7 +107,7 @@ import Testing
         let winner = try #require(SocketAddress(ip: "2001:db8::1", port: 80))
         resolver.prefer(winner, of: "good.example")
         #expect(await ask(resolver, "good.example", for: .configuration).value == [six, four])
-        // A new answer that still has the address does not end that.
+        // A new result with the same address keeps it first.
         let fresh = ask(resolver, "good.example", for: .configuration, maximumAge: .zero)
         #expect(await fresh.value == [six, four])
         #expect(servers.asked(for: "good.example") == 2)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import NetproxyEventIO
 
-/// What a socket assumes of the kernel's buffers between two reports.
+/// Tests of the assumed state of the kernel buffers between two reports.
 @Suite struct SocketReadinessTests {
-    @Test func `a new socket may be read and written until a call finds otherwise`() {
+    @Test func `a new socket is readable and writable until a call finds otherwise`() {
         var readiness = SocketReadiness()
         #expect(readiness.mayBeReadable && readiness.isWritable && !readiness.isPeerClosed)
         readiness.drained()
@@ -16,7 +16,7 @@ import Testing
         #expect(readiness.mayBeReadable && readiness.isWritable)
     }
 
-    @Test func `a short read empties the kernel's buffer, a full one need not`() {
+    @Test func `a short read means an empty kernel buffer, and a full read does not`() {
         var readiness = SocketReadiness()
         let isFullReadDrained = readiness.didRead(100, of: 100)
         #expect(!isFullReadDrained && readiness.mayBeReadable)
@@ -34,14 +34,14 @@ import Testing
         #expect(!isDrained && readiness.mayBeReadable)
     }
 
-    @Test func `the end is known once it was read`() {
+    @Test func `the peer is closed once the end was read`() {
         var readiness = SocketReadiness()
         readiness.readEnd()
         #expect(readiness.isPeerClosed)
     }
 }
 
-/// Messages that are sent when the loop's turn ends.
+/// Tests of messages that are sent when the loop's turn ends.
 @Suite struct PostedMessageTests {
     private static func output(_ count: Int) -> OutputBuffer {
         let output = OutputBuffer()
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [(8192, 2048, true), (8193, 0, false), (0, 2049, false), (8193, 2049, false)])
-    func `a long message is left to its owner`(head: Int, content: Int, isTaken: Bool) {
+    func `a long message is not posted`(head: Int, content: Int, isTaken: Bool) {
         let output = PostedMessageTests.output(head)
         let slice = ByteSlice([UInt8](repeating: 0x79, count: content))
         let message = PostedMessage(output, slice, until: .max)
@@ -58,7 +58,7 @@ import Testing
         #expect(output.count == (isTaken ? head + content : head))
     }
 
-    @Test func `a message is sent when the kernel has all of it`() throws {
+    @Test func `a message is sent when the kernel has accepted all of it`() throws {
         var message = try #require(
             PostedMessage(PostedMessageTests.output(5), ByteSlice("abc"), until: 7)
         )
@@ -70,9 +70,9 @@ import Testing
     }
 }
 
-/// Entries that are flushed at the end of the loop's turn.
+/// Tests of entries that are flushed at the end of the loop's turn.
 @Suite struct FlushQueueTests {
-    /// Flushes all of the queue; `during` may add to it.
+    /// Flushes the whole queue; `during` may add entries.
     private func flush(
         _ queue: inout FlushQueue,
         during join: (inout FlushQueue, FlushEntry) -> Void = { _, _ in }
@@ -88,7 +88,7 @@ import Testing
         return flushed
     }
 
-    @Test func `entries are flushed in their order, and then the queue is empty`() {
+    @Test func `entries are flushed in order and leave the queue empty`() {
         let entries = (0..<3).map { _ in FlushEntry() }
         var queue = FlushQueue()
         for entry in entries {
@@ -101,7 +101,7 @@ import Testing
         #expect(queue.count == 0 && !queue.isFlushing)
     }
 
-    @Test func `the last work of a turn is flushed at once`() {
+    @Test func `the last work of a turn is flushed immediately`() {
         var queue = FlushQueue()
         let isDue = queue.addLast(FlushEntry())
         #expect(isDue)
@@ -109,7 +109,7 @@ import Testing
         #expect(flushed.count == 1)
     }
 
-    @Test func `a full queue is flushed at once`() {
+    @Test func `a full queue is flushed immediately`() {
         var queue = FlushQueue()
         for _ in 1..<FlushQueue.limit {
             let isDue = queue.add(FlushEntry())

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct StreamSocketTests {
-    /// Runs `body` on the loop with a socket that is connected to an origin.
+    /// Runs `body` on the loop with a socket connected to an origin.
     private func withSocket<Result: Sendable>(
         to origin: OriginServer,
         _ body: @escaping @Sendable (StreamSocket) async throws -> Result
@@ -22,7 +22,7 @@ import Testing
         }.value
     }
 
-    @Test func `bytes go out and come back`() async throws {
+    @Test func `a socket writes and reads bytes`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.send(try await wire.read(through: "ping"))
             try await wire.rest()
@@ -43,10 +43,10 @@ import Testing
         #expect(text == "ping")
     }
 
-    @Test func `a reset that came together with bytes is noticed after them`() async throws {
+    @Test func `a read throws a reset that arrived together with bytes`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
-            // In one turn of the loop, which the reader shares: there is one edge for both.
+            // In one turn of the loop, which the reader shares, so that one edge covers both.
             try await wire.send("last words")
             try await wire.reset()
         }
@@ -66,7 +66,8 @@ import Testing
         #expect(failure == .closedByPeer)
     }
 
-    @Test func `a reset that came together with bytes is noticed without a reader`() async throws {
+    @Test func `a reset that arrived together with bytes is noticed without a reader`() async throws
+    {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             try await wire.send("last words")
@@ -85,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a reset that a write reported is noticed by the next read`() async throws {
+    @Test func `a read after a write failed with a reset returns the end`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             try await wire.send("last words")
@@ -98,7 +99,7 @@ import Testing
             let buffer = ReadBuffer()
             let deadline = socket.loop.deadline(after: Wire.patience)
             _ = try await socket.read(into: buffer, until: deadline)
-            // The reset may still be under way: the loop does not turn, so that a write hears of it.
+            // The reset may still be in flight. The loop does not turn, so a write reports it.
             await #expect(throws: IOError.closedByPeer) {
                 for _ in 0..<1_000_000 { try await socket.write(output, until: deadline) }
             }
@@ -109,11 +110,11 @@ import Testing
                 return error
             }
         }
-        // The kernel has told of the fault: what is left of it is an end.
+        // The kernel has already reported the error, so the read returns the end of the stream.
         #expect(failure == nil)
     }
 
-    @Test func `more than the kernel takes at once arrives whole`() async throws {
+    @Test func `a write larger than the kernel buffer arrives complete`() async throws {
         let size = 8 << 20
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
@@ -162,7 +163,7 @@ import Testing
             let output = OutputBuffer()
             output.append("go")
             try await socket.write(output, until: .max)
-            // Only look when both have arrived.
+            // Reads only after both have arrived.
             try await closed.wait()
             let buffer = ReadBuffer()
             let first = try await socket.read(into: buffer, until: .max)
@@ -171,9 +172,9 @@ import Testing
         #expect(counts == [4, 0])
     }
 
-    @Test func `a reset is an error, not an end`() async throws {
+    @Test func `a reset is an error, not the end of the stream`() async throws {
         let origin = try await OriginServer.start { wire in
-            // Not while the other side still connects.
+            // Not before the client is connected.
             try await wire.read(through: "go")
             try await wire.reset()
         }
@@ -211,7 +212,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `a write that the peer does not accept ends at its deadline`() async throws {
+    @Test func `a write to a peer that does not read ends at its deadline`() async throws {
         let over = Gate()
         let origin = try await OriginServer.start { _ in try await over.wait() }
         await #expect(throws: IOError.timedOut) {
@@ -227,7 +228,7 @@ import Testing
         over.open()
     }
 
-    @Test func `a wait ends when the socket is aborted`() async throws {
+    @Test func `an abort ends a wait`() async throws {
         let origin = try await OriginServer.start { wire in try await wire.rest() }
         await #expect(throws: IOError.aborted) {
             try await withSocket(to: origin) { socket in

@@ -3,9 +3,9 @@ import NetproxyEventIO
 import TestSupport
 import Testing
 
-/// TLS handshakes with a real server, and whose certificates are accepted.
+/// Tests of TLS handshakes with a real server, and of accepted certificates.
 @Suite struct TLSTests {
-    /// Connects, shakes hands, sends "ping" and returns what comes back.
+    /// Connects, completes the handshake, sends "ping" and returns the received bytes.
     private func echo(
         _ server: TLSServer,
         as serverName: String,
@@ -28,7 +28,7 @@ import Testing
         }.value
     }
 
-    /// What a client that trusts the certificate makes of it.
+    /// Returns the error of a client that trusts the certificate, or nil.
     private func failure(
         of certificate: SelfSignedCertificate,
         as serverName: String,
@@ -42,7 +42,7 @@ import Testing
             #expect(try await echo(server, as: serverName, options).text == "ping")
             return nil
         } catch let error as IOError {
-            // Not a byte goes to a server that has not proven its name.
+            // The client sends no bytes to a server that has not proven its name.
             #expect(server.received.value == 0)
             return error
         }
@@ -67,7 +67,7 @@ import Testing
     @Test(arguments: [
         ("DNS:other.example.com", "api.example.com"),
         ("DNS:example.com", "api.example.com"),
-        // RFC 9110 §4.3.4: a wildcard is a whole label, and one label.
+        // RFC 9110 §4.3.4: a wildcard is one whole label.
         ("DNS:a*.example.com", "api.example.com"),
         ("DNS:*pi.example.com", "api.example.com"),
         ("DNS:*.example.com", "one.api.example.com"),
@@ -95,13 +95,13 @@ import Testing
     }
 
     @Test(arguments: [nil, "DNS:other.example.com"])
-    func `a name in the subject's CN alone is refused`(names: String?) async throws {
+    func `a name in only the subject's CN is refused`(names: String?) async throws {
         let certificate = try SelfSignedCertificate(commonName: "api.example.com", names: names)
         guard case .tlsCertificate = try await failure(of: certificate, as: "api.example.com")
         else { return #expect(Bool(false), "the CN counts as a name") }
     }
 
-    @Test func `a certificate that no authority signed is refused`() async throws {
+    @Test func `a certificate without a trusted authority is refused`() async throws {
         let certificate = try SelfSignedCertificate(names: "DNS:api.example.com")
         let trusted = try SelfSignedCertificate(names: "DNS:api.example.com")
         let failure = try await failure(of: certificate, as: "api.example.com") {
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: ["", String(repeating: "x", count: 300)])
-    func `what is not a name is refused before the handshake`(serverName: String) async throws {
+    func `an invalid server name is refused before the handshake`(serverName: String) async throws {
         let certificate = try SelfSignedCertificate(names: "DNS:api.example.com")
         let failure = try await failure(of: certificate, as: serverName)
         #expect(
@@ -138,7 +138,7 @@ import Testing
         )
     }
 
-    @Test func `a server that does not speak TLS is told from one that is not trusted`()
+    @Test func `a server without TLS has a different error than an untrusted server`()
         async throws
     {
         let origin = try await OriginServer.start { wire in

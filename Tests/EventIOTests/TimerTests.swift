@@ -25,7 +25,7 @@ import Testing
         let loop = try TestLoop.shared()
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
-            // Far enough apart to have an order on a machine that is busy, too; ticks are 16 ms.
+            // Far enough apart to keep their order on a busy machine; ticks are 16 ms.
             [("c", 600), ("a", 50), ("b", 300)].map { name, delay in
                 let marker = Marker {
                     journal.names.withLock { $0.append(name) }
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: CallOff.allCases)
-    private func `what another entry of the same turn calls off does not fire`(
+    private func `an entry canceled by another entry in the same turn does not fire`(
         way: CallOff
     ) async throws {
         let loop = try EventLoop(index: 97)
@@ -72,7 +72,7 @@ import Testing
         _ = held
     }
 
-    @Test func `a process that stood still reads before it calls time`() async throws {
+    @Test func `a suspended process reads before its timers fire`() async throws {
         let loop = try EventLoop(index: 98)
         try loop.start()
         defer { loop.stop() }
@@ -81,7 +81,7 @@ import Testing
             let marker = Marker { journal.names.withLock { $0.append("over") } }
             loop.schedule(marker, at: loop.deadline(after: .seconds(1)))
             loop.clock.skip(.seconds(10))
-            // As the timer's event does when the process goes on.
+            // Like the timer event when the process resumes.
             loop.timerDue()
             journal.names.withLock { $0.append("read") }
             loop.timerDue()
@@ -91,7 +91,7 @@ import Testing
         _ = held
     }
 
-    @Test func `what is scheduled in a catch-up does not end it`() async throws {
+    @Test func `an entry scheduled during a catch-up does not end it`() async throws {
         let loop = try EventLoop(index: 94)
         try loop.start()
         defer { loop.stop() }
@@ -99,11 +99,11 @@ import Testing
         let held = await loop.call { loop -> [Marker] in
             let old = Marker { journal.names.withLock { $0.append("over") } }
             loop.schedule(old, at: loop.deadline(after: .seconds(1)))
-            // Far beyond a turn of the wheel, which counts from before it.
+            // Much more than one turn of the wheel, which counts from before the jump.
             loop.clock.skip(.seconds(60))
             loop.timerDue()
             let end = loop.alarm.time
-            // What reading does: its deadline is a minute away.
+            // Schedules an entry as a read does, with a deadline one minute away.
             let fresh = Marker { journal.names.withLock { $0.append("fresh") } }
             loop.schedule(fresh, at: loop.deadline(after: .seconds(60)))
             if loop.alarm.time == end { journal.names.withLock { $0.append("read") } }
@@ -133,7 +133,7 @@ import Testing
         _ = held
     }
 
-    @Test func `an entry that is moved later fires once, at the later time`() async throws {
+    @Test func `an entry moved later fires once, at the later time`() async throws {
         let loop = try TestLoop.shared()
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
@@ -154,7 +154,7 @@ import Testing
         _ = held
     }
 
-    @Test func `an entry that is moved earlier fires at the earlier time`() async throws {
+    @Test func `an entry moved earlier fires at the earlier time`() async throws {
         let loop = try TestLoop.shared()
         let journal = Journal()
         let held = await loop.call { loop -> Marker in
@@ -167,7 +167,7 @@ import Testing
         _ = held
     }
 
-    @Test func `an entry that is called off does not fire`() async throws {
+    @Test func `a canceled entry does not fire`() async throws {
         let loop = try TestLoop.shared()
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
@@ -188,7 +188,7 @@ import Testing
         _ = held
     }
 
-    @Test func `a cancelled sleep ends at once`() async throws {
+    @Test func `a canceled sleep ends immediately`() async throws {
         let loop = try TestLoop.shared()
         let task = Task(executorPreference: loop) { try await loop.sleep(for: .seconds(3600)) }
         task.cancel()

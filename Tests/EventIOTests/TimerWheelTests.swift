@@ -3,16 +3,16 @@ import Testing
 
 @testable import NetproxyEventIO
 
-/// The wheel against a list of deadlines, turn by turn.
+/// Compares the wheel with a list of deadlines, turn by turn.
 @Suite struct TimerWheelTests {
     private static let tick: UInt64 = 16_000_000
 
-    /// What a loop does with its wheel, beside what it should come to.
+    /// The wheel of a loop, beside a model of its expected behavior.
     private struct Model {
         var wheel: TimerWheel
         var now: UInt64
         var turned: UInt64
-        /// When the loop would turn the wheel.
+        /// The time at which the loop would turn the wheel.
         var armed = UInt64.max
         var deadlines: [ObjectIdentifier: UInt64] = [:]
 
@@ -27,7 +27,7 @@ import Testing
             armed = min(armed, wheel.schedule(entry, at: deadline) ?? .max)
         }
 
-        /// The entries that are due, which nobody but the list knows.
+        /// Returns the due entries according to the list.
         mutating func turn() -> Set<ObjectIdentifier> {
             let target = now / tick
             guard target > turned else { return [] }
@@ -37,7 +37,7 @@ import Testing
             return Set(due.keys)
         }
 
-        /// The last moment at which the loop must turn.
+        /// The latest time at which the loop must turn the wheel.
         var limit: UInt64 {
             guard let first = deadlines.values.min() else { return .max }
             return max(first / tick + 1, turned + 1) * tick
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: 0..<24 as Range<UInt64>)
-    func `exactly those are due whose tick is over, whatever came before`(seed: UInt64) {
+    func `only entries whose tick has passed are due`(seed: UInt64) {
         var numbers = SplitMix64(seed: seed)
         var model = Model(now: 7_777_777_777 + seed)
         let entries = (0..<12).map { _ in TimerEntry() }
@@ -59,7 +59,7 @@ import Testing
                 let bound = delays[Int(numbers.next(below: UInt64(delays.count)))]
                 model.schedule(entry, at: model.now + numbers.next(below: bound))
             case 8:
-                // One that is over already, or none.
+                // A deadline in the past, or none.
                 let past = model.now - numbers.next(below: 100_000_000)
                 model.schedule(entry, at: numbers.next(below: 2) == 0 ? past : .max)
             case 4:
@@ -86,7 +86,7 @@ import Testing
         var wheel = TimerWheel(now: 0)
         let entries = (0..<50).map { _ in TimerEntry() }
         for (index, entry) in entries.enumerated() {
-            // As connections that are kept for 75 s.
+            // Like connections with an idle timeout of 75 s.
             _ = wheel.schedule(entry, at: 75_000_000_000 + UInt64(index) * 100_000_000)
         }
         var (turns, due) = (0, 0)
@@ -99,7 +99,7 @@ import Testing
         #expect(due == 50)
     }
 
-    @Test func `a deadline that moves within its tick stays where it is`() {
+    @Test func `a deadline moved within its tick does not change the next turn`() {
         var wheel = TimerWheel(now: 0)
         let entry = TimerEntry()
         #expect(wheel.schedule(entry, at: 50_000_000) == 4 * Self.tick)

@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: [
         [], [1], [5000], [1, 2, 3], [70_000, 1, 70_000, 2], [10, 40_000, 40_000, 9],
     ])
-    func `content comes out as it went in`(lengths: [Int]) {
+    func `the queue returns content in the order in which it was added`(lengths: [Int]) {
         let pieces = lengths.enumerated().map { piece($0.element, UInt8($0.offset)) }
         let bytes = pieces.flatMap(\.array)
         var queue = ContentQueue()
@@ -29,7 +29,7 @@ import Testing
         #expect(whole.array == bytes && rest == nil)
     }
 
-    @Test func `short pieces after the first are put together`() {
+    @Test func `short pieces after the first are joined`() {
         var queue = ContentQueue()
         for byte in 0..<100 as Range<UInt8> { queue.append(piece(10, byte)) }
         let first = queue.removeFirst()
@@ -38,7 +38,7 @@ import Testing
         #expect(first?.count == 10 && second?.count == 990 && third == nil)
     }
 
-    @Test func `dropped content is gone`() {
+    @Test func `removeAll drops the queued content`() {
         var queue = ContentQueue()
         for byte in 0..<3 as Range<UInt8> { queue.append(piece(50_000, byte)) }
         queue.removeAll()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import NetproxyHTTP2
 
-/// What we encode, decoded by nghttp2.
+/// Tests of our HPACK encoder, with nghttp2 as the decoder.
 @Suite struct FieldEncoderTests {
-    /// A client whose bytes a server reads.
+    /// A client session, and a server session that reads its bytes.
     private final class World {
         let client = HTTP2Session(.client)
         let server: HTTP2Session
@@ -18,7 +18,7 @@ import Testing
             server = HTTP2Session(.server, limits: limits)
         }
 
-        /// Sends a request, and returns the payload of its frames and what the server reads.
+        /// Sends a request, and returns the payload of its frames and the head that the server reads.
         func send(_ headers: HTTPHeaders, to target: String = "/") throws -> (
             block: [UInt8], frames: Int, read: HTTPHeaders?, target: String?
         ) {
@@ -60,7 +60,7 @@ import Testing
         #expect(HTTPHeaders(found) == sent)
     }
 
-    @Test func `a field that comes again is in the table`() throws {
+    @Test func `a repeated field is sent as a reference to the table`() throws {
         let world = World()
         let headers: HTTPHeaders = [
             "Authorization": "Bearer " + String(repeating: "t", count: 900), "X-Client": "story",
@@ -75,7 +75,7 @@ import Testing
         #expect(sizes[2] < 20 && sizes[3] < 20)
     }
 
-    @Test func `a table that is full forgets what is oldest`() throws {
+    @Test func `a full table evicts its oldest entries`() throws {
         let world = World()
         for round in 0..<12 {
             var headers = HTTPHeaders()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `what changes each time is not kept, and does not push out what stays`() throws {
+    @Test func `a field that changes with each request does not displace a stable one`() throws {
         let world = World()
         var last = 0
         for number in 0..<100 {
@@ -101,13 +101,13 @@ import Testing
         #expect(last < 60)
     }
 
-    @Test func `a credential that could be guessed is never in the table`() throws {
+    @Test func `a short credential is never added to the table`() throws {
         let world = World()
         for name in ["authorization", "cookie", "proxy-authorization"] {
             for _ in 0..<4 {
                 let (block, _, read, _) = try world.send(HTTPHeaders([name: "Basic YTpi"]))
                 #expect(read?.contains(HTTPFieldName(stringLiteral: name)) == true)
-                // Never indexed, here and by whoever passes it on (RFC 7541 §6.2.3).
+                // Never indexed, neither here nor by an intermediary that forwards it (RFC 7541 §6.2.3).
                 let value = Array("Basic YTpi".utf8)
                 let place = block.indices.first { block[$0...].starts(with: value) }
                 #expect(place != nil)
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 100, 4096, 65_536]) func `the table is as large as the peer admits`(
+    @Test(arguments: [0, 100, 4096, 65_536]) func `the table has the size that the peer allows`(
         size: Int
     ) throws {
         let world = World()
@@ -126,7 +126,7 @@ import Testing
         try world.client.receive(setting.span, now: 1)
         let (block, _, read, _) = try world.send(headers)
         check(read, headers)
-        // A smaller one is announced in the block that follows (RFC 7541 §4.2).
+        // The next block announces a smaller size (RFC 7541 §4.2).
         #expect((block[0] & 0xE0 == 0x20) == (size < 4096))
         for _ in 0..<3 { check(try world.send(headers).read, headers) }
         let last = try world.send(headers).block.count
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [[[0], [4096]], [[0, 4096]]])
-    func `a table that was small between two heads is announced as it was`(
+    func `the next head announces the smallest size since the previous head`(
         settings: [[Int]]
     ) throws {
         let world = World()
@@ -143,17 +143,17 @@ import Testing
         for sizes in settings {
             let entries = sizes.flatMap { RawFrame.number(1, 2) + RawFrame.number($0, 4) }
             try world.client.receive(RawFrame.frame(4, 0, 0, entries).span, now: 1)
-            // The server has not sent them, and must not see that they are acknowledged.
+            // The server did not send these settings, so it must not see their acknowledgment.
             try world.client.produce(into: OutputBuffer(), upTo: 1 << 16)
         }
-        // The smallest size and the present one (RFC 7541 §4.2): the peer has evicted all entries.
+        // The smallest size and the current one (RFC 7541 §4.2): the peer has evicted all entries.
         let (block, _, read, _) = try world.send(headers)
         #expect(block.starts(with: [0x20, 0x3F, 0xE1, 0x1F]))
         check(read, headers)
         for _ in 0..<3 { check(try world.send(headers).read, headers) }
     }
 
-    @Test func `a head that is longer than a frame goes on in others`() throws {
+    @Test func `a head longer than one frame continues in CONTINUATION frames`() throws {
         let world = World()
         var headers = HTTPHeaders()
         for number in 0..<5 {
@@ -164,7 +164,7 @@ import Testing
         check(read, headers)
     }
 
-    /// Names that have the hash of another one, found by inverting the hash.
+    /// Names with the same hash as another name, found by inverting the hash.
     private static let twins: [(name: String, twin: String)] = [
         ("authorization", "x-ujzde8odzdoc9id19gaaaau&s|ckz.gxd6ncf10epf91dh"),
         ("host", "x-s0j8htxtplpft79hpocaaa1-*9xyog9lgmxg9edn581u33"),
@@ -173,7 +173,7 @@ import Testing
         ("cookie", "x-jfljoozzzzg4zdk16abaaa9f*+yl`wa5lqsaj08xui6d39"),
         ("from", "x-men2kh4hh5344t3xfiaaaawtfkagpvvdgaj8gxbenyjqwx"),
     ]
-    /// The same for values of fields that every peer knows.
+    /// Values with the same hash as a value in the static table, for the same field.
     private static let valueTwins: [(name: String, value: String, twin: String)] = [
         (":path", "/", "/pub/fjg7xkwo886mecaaaaapWp0P@$gvq4k7bn7xj8b7tfq"),
         (":path", "/index.html", "/pub/vomxfogo4mv15naaaaa(FvcPsg6pzom75wbbr4qmw2w"),
@@ -206,21 +206,21 @@ import Testing
         }
     }
 
-    @Test func `random fields are read as they were sent`() throws {
+    @Test func `the server decodes random fields unchanged`() throws {
         var numbers = SystemRandomNumberGenerator()
         let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789-")
         func text(_ lengths: ClosedRange<Int>) -> String {
             let count = Int.random(in: lengths, using: &numbers)
             return String((0..<count).compactMap { _ in letters.randomElement(using: &numbers) })
         }
-        // Short names and few values, so that many come again; some have the hash of others.
+        // Short names and few values, so that many fields repeat; some share a hash.
         let known = ["accept", "authorization", "cache-control", "from", "etag", "x-a", "x-b"]
         let names =
             known + FieldEncoderTests.twins.map(\.twin) + (0..<20).map { _ in "x\(text(1...60))" }
         let values = FieldEncoderTests.valueTwins.map(\.twin) + (0..<20).map { _ in text(0...80) }
         var world = World()
         for number in 0..<400 {
-            // The server admits no more streams than that.
+            // The server allows 100 streams for each connection.
             if number % 100 == 0 { world = World() }
             var headers = HTTPHeaders()
             for _ in 0..<Int.random(in: 0...12) {
@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    @Test func `streams are found whatever their order`() {
+    @Test func `the stream table finds streams inserted in any order`() {
         final class Value { let id: Int32; init(_ id: Int32) { self.id = id } }
         var table = StreamTable<Value>()
         for id: Int32 in [1, 5, 3, 9, 7] { table[id] = Value(id) }

@@ -5,16 +5,17 @@ import Testing
 
 @testable import NetproxyHTTP2
 
-/// What a peer may send, what it must not, and what becomes of it: whole, byte by byte, and cut at every place.
+/// Valid and invalid frames of a peer, and their outcome: received whole, byte by byte, and split at each
+/// offset.
 @Suite struct FrameCorpusTests {
     enum Verdict: Equatable {
-        /// The message arrives, with this much content.
+        /// The message arrives with this number of content bytes.
         case message(Int)
-        /// The message is refused, and the connection goes on.
+        /// The message is refused; the connection stays open.
         case refused(HTTP2Fault)
-        /// The connection ends.
+        /// The connection is closed.
         case over
-        /// Nothing has been said yet.
+        /// No event yet.
         case nothing
     }
 
@@ -421,11 +422,13 @@ import Testing
         Case("half a frame", .nothing, Array(RawFrame.head(1, ok, ends: true).dropLast())),
     ]
 
-    @Test(arguments: requests) func `an app's frames`(story: Case) {
+    @Test(arguments: requests) func `the server judges each sequence of client frames`(story: Case)
+    {
         check(story, RawFrame.preface + RawFrame.settings + story.bytes) { HTTP2Session(.server) }
     }
 
-    @Test(arguments: responses) func `an origin's frames`(story: Case) {
+    @Test(arguments: responses) func `the client judges each sequence of origin frames`(story: Case)
+    {
         check(story, RawFrame.settings + story.bytes) {
             let session = HTTP2Session(.client)
             let head = OutputBuffer()
@@ -506,14 +509,14 @@ import Testing
         FrameCorpusTests.ping, RawFrame.settings, RawFrame.frame(2, 0, 3, [0, 0, 0, 0, 1]),
         RawFrame.frame(8, 0, 0, [0, 0, 0, 1]),
     ])
-    func `frames without use end the connection once there are too many`(frame: [UInt8]) {
+    func `too many useless frames end the connection`(frame: [UInt8]) {
         #expect(!ends([[UInt8]](repeating: frame, count: 900)))
         #expect(ends([[UInt8]](repeating: frame, count: 1100)))
-        // At a pace that is no flood they may come for ever.
+        // A slow stream of them may continue without end.
         #expect(!ends([[UInt8]](repeating: frame, count: 5000), perSecond: 90))
     }
 
-    @Test func `streams that are reset as soon as they are opened end the connection`() {
+    @Test func `streams that are reset right after they open end the connection`() {
         let storm = (0..<1200).map { number in
             RawFrame.head(number * 2 + 1, FrameCorpusTests.pseudo, ends: true)
                 + RawFrame.frame(3, 0, number * 2 + 1, [0, 0, 0, 8])
@@ -536,7 +539,7 @@ import Testing
         #expect(!ends(with: limits, head(20)))
     }
 
-    @Test func `one entry that is named a thousand times costs no memory`() {
+    @Test func `ten thousand references to one table entry are refused as too large`() {
         // An entry of 4000 bytes in the dynamic table, and references to it.
         let entry: [UInt8] =
             [0x40] + RawFrame.field("x", String(repeating: "v", count: 4000)).dropFirst()
@@ -552,14 +555,14 @@ import Testing
         #expect(faults == [.message(.sectionTooLarge)])
     }
 
-    @Test func `no more streams are taken than the limit says`() {
+    @Test func `the server refuses streams beyond its limit`() {
         var limits = HTTP2Limits()
         limits.streams = 3
         let session = HTTP2Session(.server, limits: limits)
         let heads = (0..<5).flatMap {
             RawFrame.head($0 * 2 + 1, FrameCorpusTests.post, ends: false)
         }
-        // The peer knows the limit once it has acknowledged it.
+        // The peer must obey the limit once it has acknowledged it.
         let opening = RawFrame.preface + RawFrame.settings
         let output = OutputBuffer()
         #expect(throws: Never.self) {

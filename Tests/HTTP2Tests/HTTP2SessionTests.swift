@@ -5,16 +5,16 @@ import Testing
 
 @testable import NetproxyHTTP2
 
-/// Two sessions that speak with each other.
+/// A client session and a server session that exchange their bytes.
 final class Pair {
     let client: HTTP2Session
     let server: HTTP2Session
     var clientEvents: [HTTP2Event] = []
     var serverEvents: [HTTP2Event] = []
-    /// The content that each side got.
+    /// The content received by each side.
     var clientContent: [UInt8] = []
     var serverContent: [UInt8] = []
-    /// How many bytes each side gets at a time.
+    /// The maximum number of bytes in each delivery.
     var step: Int
 
     init(client: HTTP2Limits = HTTP2Limits(), server: HTTP2Limits = HTTP2Limits(), step: Int = .max)
@@ -24,7 +24,7 @@ final class Pair {
         self.step = step
     }
 
-    /// Carries bytes until neither side has any.
+    /// Carries bytes until neither side has more to send.
     func run() throws {
         while client.wantsToSend || server.wantsToSend {
             try carry(client, server) { event, bytes in
@@ -110,7 +110,7 @@ final class Pair {
 
 @Suite struct HTTP2SessionTests {
     @Test(arguments: [Int.max, 1, 2, 7, 9, 10])
-    func `an exchange arrives at every chunk boundary`(step: Int) throws {
+    func `an exchange succeeds with every chunk size`(step: Int) throws {
         let pair = Pair(step: step)
         let stream = try #require(pair.request())
         try pair.run()
@@ -138,8 +138,9 @@ final class Pair {
         )
     }
 
-    @Test(arguments: [Int.max, 1, 4096]) func `content and trailers go both ways`(step: Int) throws
-    {
+    @Test(arguments: [Int.max, 1, 4096]) func `content and trailers arrive in both directions`(
+        step: Int
+    ) throws {
         let pair = Pair(step: step)
         let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let stream = try #require(
@@ -164,14 +165,14 @@ final class Pair {
         #expect(trailers.first?[HTTPFieldName("x-checksum")] == "abc")
     }
 
-    @Test func `a reader that is slow holds no more than a window`() throws {
+    @Test func `a slow reader receives at most one window`() throws {
         let server = HTTP2Session(.server)
         let client = HTTP2Session(.client)
         let pair = Pair()
         _ = (server, client)
         let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
         pair.client.send(ByteSlice([UInt8](repeating: 1, count: 2 << 20)), on: stream)
-        // By hand: nothing is consumed.
+        // Sends the bytes by hand, so that the server consumes nothing.
         var received = 0
         for _ in 0..<20 {
             let output = OutputBuffer()
@@ -187,7 +188,7 @@ final class Pair {
         #expect(received == HTTP2Limits().window)
     }
 
-    @Test func `a window grows, up to its limit`() throws {
+    @Test func `a window doubles up to its limit`() throws {
         let pair = Pair()
         let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
         try pair.run()
@@ -195,7 +196,7 @@ final class Pair {
         #expect(pair.server.growWindow(of: stream) == 1024 * 1024)
         for _ in 0..<5 { _ = pair.server.growWindow(of: stream) }
         #expect(pair.server.growWindow(of: stream) == HTTP2Limits().largestWindow)
-        // The peer learns of it: more than the first window may be on its way.
+        // The peer receives the update and may send more than the first window.
         try pair.run()
         pair.client.send(ByteSlice([UInt8](repeating: 1, count: 2 << 20)), on: stream)
         let output = OutputBuffer()
@@ -203,7 +204,7 @@ final class Pair {
         #expect(output.count > 2 << 20)
     }
 
-    @Test func `a reset ends one stream and nothing else`() throws {
+    @Test func `a reset ends only its own stream`() throws {
         let pair = Pair()
         let first = try #require(pair.request())
         let second = try #require(pair.request())
@@ -219,7 +220,7 @@ final class Pair {
         #expect(pair.responses.map(\.stream) == [second])
     }
 
-    @Test func `cookies are one line again, and host stays the authority`() throws {
+    @Test func `cookies are joined into one line, and the authority replaces Host`() throws {
         let pair = Pair()
         _ = pair.request(headers: ["Cookie": "a=1", "Host": "else.example.com"])
         try pair.run()
@@ -228,7 +229,7 @@ final class Pair {
         #expect(head.host?.description == "api.example.com")
     }
 
-    @Test func `going away lets what is under way end`() throws {
+    @Test func `GOAWAY lets open streams finish`() throws {
         let pair = Pair()
         let stream = try #require(pair.request())
         try pair.run()
@@ -246,7 +247,8 @@ final class Pair {
     }
 
     @Test(arguments: [true, false])
-    func `content of a refused stream leaves the connection its window`(isStopped: Bool) throws {
+    func `content of a refused stream is returned to the connection window`(isStopped: Bool) throws
+    {
         var limits = HTTP2Limits()
         limits.connectionWindow = 1 << 16
         let pair = Pair(client: limits, server: limits)
@@ -259,7 +261,7 @@ final class Pair {
             } else {
                 pair.server.reset(stream, .refusedStream)
             }
-            // On its way before the client learns of the reset.
+            // In flight before the client receives the reset.
             pair.client.send(ByteSlice([UInt8](repeating: 1, count: 40_000)), on: stream)
             try pair.run()
         }

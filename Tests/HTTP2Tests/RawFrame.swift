@@ -1,6 +1,6 @@
 import NetproxyHTTP2
 
-/// Frames as bytes, for peers that break the rules.
+/// Encodes raw frames, including invalid ones.
 enum RawFrame {
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     static let settings = frame(4, 0, 0)
@@ -15,7 +15,7 @@ enum RawFrame {
         (0..<count).reversed().map { UInt8(value >> (8 * $0) & 255) }
     }
 
-    /// A field that is in no table.
+    /// Returns a literal field without indexing.
     static func field(_ name: String, _ value: String) -> [UInt8] {
         [0] + text(name) + text(value)
     }
@@ -36,7 +36,7 @@ enum RawFrame {
         fields.flatMap { field($0.0, $0.1) }
     }
 
-    /// HEADERS that hold a whole block.
+    /// Returns a HEADERS frame with the complete field block.
     static func head(_ stream: Int, _ fields: [(String, String)], ends: Bool) -> [UInt8] {
         frame(1, ends ? 5 : 4, stream, block(fields))
     }

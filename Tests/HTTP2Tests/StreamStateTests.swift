@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetproxyHTTP2
 
-/// The rules of a stream, without a stream.
+/// Transition tables of `StreamState`, tested without a stream.
 @Suite struct StreamStateTests {
     typealias Incoming = StreamState.Incoming
     typealias Outgoing = StreamState.Outgoing
@@ -145,7 +145,7 @@ import Testing
                 end: (.ended, .deliver)
             )
         case .ended, .failed, .unwanted, .cut:
-            // A message that is over stays as it is.
+            // A finished message stays unchanged.
             return [
                 (.receiveHead(5), state, .none), (.receive(3), state, .drop),
                 (.receive(6), state, .drop), (.receive(0), state, .drop),
@@ -156,9 +156,9 @@ import Testing
         }
     }
 
-    @Test func `every incoming state has one consequence of every event`() {
+    @Test func `every event has one outcome in each incoming state`() {
         var states = Self.incoming.map { Self.state(after: $0.events) }
-        // A cut needs a close, which ends the outgoing message, too.
+        // A cut needs a close, which also ends the outgoing message.
         states += [Self.state(after: [.close(.cancel)]), Self.state(after: [.close(nil)])]
         for state in states {
             for (event, incoming, action) in Self.incomingRows(state.incoming) {
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    // MARK: - Our message
+    // MARK: - The outgoing message
 
     /// The state after each event and the action, for each outgoing state; the incoming message is complete.
     private static func outgoingRows(_ state: Outgoing) -> [(Event, Outgoing, Action)] {
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func `every outgoing state has one consequence of every event`() {
+    @Test func `every event has one outcome in each outgoing state`() {
         for row in Self.outgoing {
             let state = Self.state(after: [.receiveHead(nil), .receiveEnd] + row.events)
             #expect(state.outgoing == row.state)
@@ -228,10 +228,10 @@ import Testing
         }
     }
 
-    // MARK: - Both
+    // MARK: - Both messages
 
-    /// The events that mix both halves, for each pair of states.
-    @Test func `a stream that is reset expects nothing more`() {
+    /// The events that affect both messages, for each pair of states.
+    @Test func `a reset stream expects no more frames`() {
         for incoming in Self.incoming {
             for outgoing in Self.outgoing where outgoing.events != [.reset] {
                 let before = Self.state(after: incoming.events + outgoing.events)
@@ -254,7 +254,7 @@ import Testing
         if case .reset = state.outgoing { true } else { false }
     }
 
-    @Test func `the end of our message resets a stream whose other message is not wanted`() {
+    @Test func `the end of our message resets a stream with an unwanted incoming message`() {
         for row in Self.incoming {
             var state = Self.state(after: row.events + [.sendHead, .send(5), .sendEnd])
             let action = state.sentEnd()
@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    @Test func `a message that is not wanted after ours was sent resets the stream at once`() {
+    @Test func `stopReceiving after our message is sent resets the stream`() {
         for row in Self.incoming {
             let sent: [Event] = [.sendHead, .send(5), .sendEnd, .sentEnd]
             var state = Self.state(after: row.events + sent)
@@ -279,13 +279,13 @@ import Testing
         }
     }
 
-    @Test func `an exchange that is over leaves a stream that closes`() {
+    @Test func `a finished exchange closes its stream`() {
         for incoming in Self.incoming {
             for outgoing in Self.outgoing {
                 var state = Self.state(after: incoming.events + outgoing.events)
                 _ = state.finish()
                 #expect(!state.isReceiving)
-                // What is queued as a whole is sent; nothing else keeps the stream open.
+                // A completely queued message is still sent; nothing else keeps the stream open.
                 #expect(state.isClosed || state.outgoing == .ending)
                 _ = state.sentEnd()
                 #expect(state.isClosed)
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func `every stream is closed after a close, and stays so`() {
+    @Test func `a closed stream stays closed after any event`() {
         let events: [Event] = [
             .receiveHead(nil), .receiveEmptyHead, .receive(1), .receiveEnd, .refuse,
             .stopReceiving, .sendHead, .send(1), .sendEnd, .sentEnd, .reset, .breakOff, .finish,
@@ -307,7 +307,7 @@ import Testing
                     #expect(state.isClosed)
                     #expect(action == (wasSent || state.outgoing == .ended ? .free : .abort))
                     let closed = state
-                    // An unread message may still be reset after the end of the other.
+                    // An unread message may still be reset after the other message has ended.
                     for event in events where event != .reset {
                         _ = event.apply(to: &state)
                         #expect(state == closed, "\(event) in \(closed)")
@@ -317,7 +317,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 3]) func `a truncated message never ends as a whole one`(sent: Int) {
+    @Test(arguments: [0, 3]) func `a truncated message does not end like a complete one`(sent: Int)
+    {
         var state = Self.state(after: [.receiveHead(nil), .receiveEnd, .sendHead, .send(sent)])
         let end = state.sendEnd()
         #expect(end == .mismatch)
@@ -327,7 +328,7 @@ import Testing
         #expect(closed == .abort)
     }
 
-    @Test func `a response that has not begun is reset as canceled`() {
+    @Test func `breakOff before the response resets the stream with CANCEL`() {
         var state = Self.state(after: [.receiveHead(nil)])
         let action = state.breakOff()
         #expect(action == .reset(.cancel))

@@ -2,7 +2,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-/// Where a credential goes in a request.
+/// Tests of the place of a credential in a request.
 @Suite struct CredentialPlaceTests {
     private static let secret = "s3cr/et+k&y"
 
@@ -32,7 +32,9 @@ import Testing
         ("/v1/a?k%65y=1&KEY=2&key[]=3&+key=4;x=5", "/v1/a?x=5&key=s3cr%2Fet%2Bk%26y"),
         ("/v1/a?monkey=1&keys=2&x=key", "/v1/a?monkey=1&keys=2&x=key&key=s3cr%2Fet%2Bk%26y"),
     ])
-    func `a credential in the query is the only one`(target: String, sent: String) throws {
+    func `the credential replaces every equal parameter in the query`(target: String, sent: String)
+        throws
+    {
         #expect(try placed(.query("key"), target).target == sent)
     }
 
@@ -55,7 +57,7 @@ import Testing
         ("/a/{credential}/v1", "/a/mine/v1/x", "/a/S/v1/x"),
         ("/a/{credential}.json", "/a/mine.json/x", "/a/S.json/x"),
     ])
-    func `a credential in the path replaces what is in its place, and nothing else`(
+    func `a credential in the path replaces only its own placeholder`(
         base: String,
         target: String,
         sent: String
@@ -67,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: ["/bot/getMe", "/other/getMe", "/bot", "/a/b/v1"])
-    func `a path without the place gets no credential`(target: String) throws {
+    func `a path that does not match the template is an error`(target: String) throws {
         let template = try #require(PathTemplate("/bot{credential}"))
         #expect(throws: NetworkError.self) {
             try placed(.path(in: template, prefix: ""), target)
@@ -75,11 +77,11 @@ import Testing
         #expect(throws: NetworkError.self) { try placed(.path(), target) }
     }
 
-    @Test func `a marker in the query is no place`() throws {
+    @Test func `a marker in the query is not a place for the credential`() throws {
         #expect(throws: NetworkError.self) { try placed(.path(), "/a?x={credential}") }
     }
 
-    @Test func `a prefix takes the place of the scheme`() throws {
+    @Test func `a prefix replaces the authentication scheme`() throws {
         let placed = { place in try self.placed(place, "/", ["Authorization": "Bearer mine"]) }
         let token = try placed(.header(.authorization, prefix: "Token "))
         #expect(token.headers.values(of: .authorization) == ["Token \(Self.secret)"])
@@ -90,7 +92,7 @@ import Testing
         #expect(other.headers["X-Key"] == "Bearer \(Self.secret)")
     }
 
-    @Test func `a cookie is replaced among the others`() throws {
+    @Test func `a cookie credential leaves the other cookies in place`() throws {
         let place = CredentialPlace.header(.cookie, prefix: "sid=")
         let cookies = ["theme=dark; sid=mine; side=1", "sid =2"]
         var headers: HTTPHeaders = [:]
@@ -111,7 +113,7 @@ import Testing
         (CredentialPlace.query("key"), "/a", "/a?key=ours"),
         (CredentialPlace.path(), "/{credential}/a", "/ours/a"),
     ])
-    func `a repeated attempt gets the credential again, and once`(
+    func `a repeated attempt carries the credential once`(
         place: CredentialPlace,
         target: String,
         sent: String

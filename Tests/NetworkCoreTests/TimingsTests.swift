@@ -2,7 +2,7 @@ import NetworkCore
 import Testing
 
 @Suite struct TimingsTests {
-    @Test func `timings are described by the phases that happened`() {
+    @Test func `the description of timings lists only the measured phases`() {
         var timings = Timings()
         #expect("\(timings)" == "")
         timings.connect = .microseconds(500)

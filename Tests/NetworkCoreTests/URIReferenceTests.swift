@@ -3,7 +3,7 @@ import Testing
 @testable import NetworkCore
 
 @Suite struct URIReferenceTests {
-    /// The normal and the abnormal examples of RFC 3986 §5.4, without those of other schemes.
+    /// The normal and abnormal examples of RFC 3986 §5.4, without those of other schemes.
     @Test(arguments: [
         ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"),
         ("g?y", "/b/c/g?y"), ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"),
@@ -16,7 +16,9 @@ import Testing
         ("g;x=1/./y", "/b/c/g;x=1/y"), ("g;x=1/../y", "/b/c/y"), ("g?y/./x", "/b/c/g?y/./x"),
         ("g?y/../x", "/b/c/g?y/../x"), ("?u=http://x/", "/b/c/d;p?u=http://x/"),
     ])
-    func `a relative reference leads on from its base`(reference: String, target: String) throws {
+    func `a relative reference is resolved against its base`(reference: String, target: String)
+        throws
+    {
         let base = Origin(scheme: .http, host: "a")
         let place = try URIReference(reference).resolved(from: base, "/b/c/d;p?q")
         #expect(place.0 == base)
@@ -30,7 +32,7 @@ import Testing
         (" https://b/a b/é#f ", "https://b", "/a%20b/%C3%A9"),
         ("https://[::1]:8443/a//../b", "https://[::1]:8443", "/a/b"),
     ])
-    func `a whole URL is taken as it is written`(text: String, origin: String, target: String)
+    func `an absolute URL is used as written`(text: String, origin: String, target: String)
         throws
     {
         let base = Origin(scheme: .https, host: "a")
@@ -45,7 +47,7 @@ import Testing
         "http://b%2ec/",
         "https://b\\c/",
     ])
-    func `what leads to no server is refused`(text: String) {
+    func `a reference that does not lead to a server is refused`(text: String) {
         #expect(throws: URIReference.Fault.self) { try URIReference(text) }
     }
 }

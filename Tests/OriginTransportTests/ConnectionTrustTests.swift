@@ -5,9 +5,9 @@ import Testing
 
 @testable import OriginTransport
 
-/// Which kept connections are used again.
+/// Tests of the reuse of idle connections.
 @Suite struct ConnectionTrustTests {
-    /// A transport on a loop whose clocks a test moves.
+    /// A transport on a loop with clocks that a test moves.
     private struct World {
         let loop: EventLoop
         let transport: PooledTransport
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `after a suspension no idle connection is used again`() async throws {
+    @Test func `idle connections are not reused after a suspension`() async throws {
         let world = try await World { _ in Raw.ok() }
         try await world.get()
         try await world.get()
@@ -55,22 +55,22 @@ import Testing
         await world.suspend(for: .seconds(5))
         try await world.get()
         #expect(world.origin.connections.count == 2)
-        // What was made since then is good.
+        // A later connection is reused.
         try await world.get()
         #expect(world.origin.connections.count == 2)
         await world.end()
     }
 
     @Test(arguments: [
-        // A second less, or a fifth, for the way.
+        // One second less, or a fifth, as a margin for the transfer.
         ("timeout=60, max=5", Duration.seconds(40), 1),
         ("timeout=60, max=5", .milliseconds(59_500), 2),
         ("timeout=1", .milliseconds(950), 2),
         ("timeout=0", .zero, 2), ("max=1", .seconds(80), 1), ("timeout=soon", .seconds(80), 1),
-        // Not longer than we would by ourselves.
+        // Not longer than our own timeout.
         ("timeout=600", .seconds(80), 1), ("timeout=600", .seconds(100), 2),
     ])
-    func `a connection idles no longer than its server announces`(
+    func `a connection is idle no longer than its server announces`(
         announced: String,
         pause: Duration,
         connections: Int
@@ -83,7 +83,7 @@ import Testing
         await world.end()
     }
 
-    @Test func `a name is asked for again while it is in use, and only then`() throws {
+    @Test func `a name is resolved again only while it is in use`() throws {
         let names = NameWatch(host: "api.example")
         let second: UInt64 = 1_000_000_000
         let due = [100, 119, 120].map { names.isDue(at: $0 * second) }
@@ -93,11 +93,11 @@ import Testing
         #expect(!isDueSoon)
         let old = try #require(SocketAddress(ip: "192.0.2.1", port: 443))
         let new = try #require(SocketAddress(ip: "192.0.2.2", port: 443))
-        // Nothing is known yet, so nothing is outdated.
+        // No result yet, so no address is outdated.
         #expect(names.admits(old))
         names.learn([old, new])
         #expect(names.generation == 1)
-        // The order says nothing.
+        // The order is irrelevant.
         names.learn([new, old])
         #expect(names.generation == 1)
         names.learn([new])
@@ -107,13 +107,13 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.1", "2001:db8::1"])
-    func `an address has no name to follow`(host: String) {
+    func `a numeric address is not resolved again`(host: String) {
         let names = NameWatch(host: host)
         let due = [0, .max].map { names.isDue(at: $0) }
         #expect(due == [false, false])
     }
 
-    @Test func `uploads leave a quarter of the pool to the others`() {
+    @Test func `uploads leave a quarter of the pool to other requests`() {
         #expect([1, 2, 4, 8, 128].map { UploadShare(of: $0).limit } == [1, 1, 3, 6, 96])
         var share = UploadShare(of: 4)
         let begun = (1...4).map { _ in share.begin() }
@@ -121,7 +121,7 @@ import Testing
         let waiter = PoolWaiter()
         share.waiters.add(waiter)
         share.end()
-        // Its place went to the one that waited.
+        // The waiter received its place.
         #expect(!waiter.isWaiting)
         let isFree = share.begin()
         #expect(!isFree)
@@ -130,7 +130,7 @@ import Testing
         #expect(isFreeNow)
     }
 
-    @Test func `families of addresses take turns`() throws {
+    @Test func `address families alternate`() throws {
         func addresses(_ texts: String...) throws -> [SocketAddress] {
             try texts.map { try #require(SocketAddress(ip: $0, port: 1)) }
         }

@@ -4,28 +4,28 @@ import Testing
 
 @testable import OriginTransport
 
-/// Which errors make a channel ask its next upstream.
+/// Tests of the errors that make a channel use its next upstream.
 @Suite struct FailoverTests {
     @Test(arguments: [
         ErrorKind.dnsError, .dnsTimeout, .connectionRefused, .connectionTimeout,
         .destinationUnavailable, .tlsProtocolError,
     ])
-    func `an upstream that cannot be reached is passed over`(_ kind: ErrorKind) {
+    func `an unreachable upstream is skipped`(_ kind: ErrorKind) {
         let error = NetworkError(kind, side: .upstream, retry: .safe, detail: "down")
         #expect(FailoverTransport.isOutage(error))
     }
 
-    @Test func `an upstream with an untrusted certificate is not passed over`() {
+    @Test func `an upstream with an untrusted certificate is not skipped`() {
         let error = FaultTable.error(.tlsCertificate("expired"), in: .handshake, to: "api.example")
         #expect(error.retry == .safe)
         #expect(!FailoverTransport.isOutage(error))
     }
 
-    @Test func `an exchange that has run out of time does not go on elsewhere`() {
+    @Test func `an exchange past its deadline does not fail over`() {
         #expect(!FailoverTransport.isOutage(NetworkError.overdueUnsent(after: nil)))
     }
 
-    @Test func `what may have been sent, and what is our own lack, stays where it is`() {
+    @Test func `a possibly sent request and a local limit do not fail over`() {
         let sent = NetworkError(.connectionTerminated, side: .upstream, detail: "broke")
         let full = NetworkError(
             .connectionLimitReached,
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: TimeoutPhase.allCases)
-    func `only what took too long before the request was sent may be sent again`(
+    func `only timeouts before the request was sent are safe to retry`(
         _ phase: TimeoutPhase
     ) {
         let error = NetworkError.timeout(phase, "api.example")

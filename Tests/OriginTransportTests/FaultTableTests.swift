@@ -6,7 +6,7 @@ import Testing
 @testable import OriginTransport
 
 @Suite struct FaultTableTests {
-    @Test func `the lack of descriptors is an error of the proxy`() {
+    @Test func `a lack of descriptors is an error of the proxy`() {
         let error = FaultTable.error(
             .exhausted("Too many open files"),
             in: .connecting,

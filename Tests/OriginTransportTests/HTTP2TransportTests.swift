@@ -9,7 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The library's transport and origins that speak HTTP/2.
+/// Tests of the library's transport with HTTP/2 origins.
 @Suite struct HTTP2TransportTests {
     private func transport(_ change: (inout UpstreamOptions) -> Void = { _ in }) throws
         -> PooledTransport
@@ -49,7 +49,7 @@ import Testing
         return try await text(of: transport, request, &context)
     }
 
-    @Test func `a connection that is reset at once fails its request at once`() async throws {
+    @Test func `a connection reset immediately fails its request immediately`() async throws {
         let origin = try await OriginServer.start { wire in try await wire.reset() }
         let transport = try transport()
         for _ in 0..<40 {
@@ -77,7 +77,7 @@ import Testing
         #expect(origin.connections.count == 1)
     }
 
-    @Test func `a limit of streams opens another connection, and then lets requests wait`()
+    @Test func `beyond the stream limit a connection is added, then requests wait`()
         async throws
     {
         let gate = Gate()
@@ -92,7 +92,7 @@ import Testing
             }
         }
         let transport = try transport { $0.connections = 2 }
-        // The limit is known once the settings have come.
+        // The limit is known once the settings have arrived.
         gate.open()
         #expect(try await text(of: transport, request(origin, "/first")) == "200 /first")
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a caller that goes away resets its stream and nothing else`() async throws {
+    func `a canceled caller resets only its own stream`() async throws {
         let resets = Mutex<[Int32: HTTP2Code]>([:])
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPMethod.get, .post])
-    func `a refused stream is sent again, whatever its method`(method: HTTPMethod) async throws {
+    func `a refused stream is sent again for any method`(method: HTTPMethod) async throws {
         let refused = Mutex(false)
         let origin = try await OriginServer.startHTTP2 { peer, message in
             let isFirst = refused.withLock { was in
@@ -157,7 +157,7 @@ import Testing
         .timeLimit(.minutes(1)),
         arguments: [.internalError, .cancel, .noError, .enhanceYourCalm] as [HTTP2Code]
     )
-    func `a POST whose stream is reset otherwise is not sent again`(code: HTTP2Code) async throws {
+    func `a POST is not sent again after another reset`(code: HTTP2Code) async throws {
         let arrived = Mutex(0)
         let origin = try await OriginServer.startHTTP2 { peer, message in
             arrived.withLock { $0 += 1 }
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a dial that fails leaves its place to the next request`() async throws {
+    func `a failed dial leaves its place to the next request`() async throws {
         let refusing = Request(
             method: .get,
             origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(RefusingPort.any())),
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `what a leaving origin has not looked at goes to another connection`() async throws {
+    @Test func `a request beyond the last stream of GOAWAY uses another connection`() async throws {
         let origin = try await OriginServer.start { wire in
             let peer = HTTP2Peer(wire, as: .server)
             try await peer.flush()
@@ -209,7 +209,7 @@ import Testing
         #expect(try await text(of: transport, lost) == "200 1")
     }
 
-    @Test func `a reader that takes nothing holds a window, and others go on`() async throws {
+    @Test func `a slow reader fills its window and does not block other streams`() async throws {
         let sent = Mutex(0)
         let origin = try await OriginServer.start { wire in
             let peer = HTTP2Peer(wire, as: .server)
@@ -241,7 +241,7 @@ import Testing
         source.cancel()
     }
 
-    @Test func `content of any length goes up, and comes back`() async throws {
+    @Test func `content of any length is sent and received`() async throws {
         let origin = try await OriginServer.startHTTP2 { peer, message in
             try await peer.respond(to: message.stream, 200, [:], message.body, isChunked: true)
         }
@@ -258,7 +258,7 @@ import Testing
         #expect(origin.connections.count == 1)
     }
 
-    @Test func `a connection that ends takes its exchanges along`() async throws {
+    @Test func `a closed connection fails all its exchanges`() async throws {
         let origin = try await OriginServer.start { wire in
             let peer = HTTP2Peer(wire, as: .server)
             try await peer.flush()
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that does not come in time ends its stream only`() async throws {
+    @Test func `a response timeout ends only its stream`() async throws {
         let origin = try await OriginServer.startHTTP2 { peer, message in
             if message.target == "/never" { return }
             try await peer.respond(to: message.stream, 200, [:], "in time")
@@ -297,14 +297,14 @@ import Testing
         #expect(origin.connections.count == 1)
     }
 
-    @Test func `an origin of HTTP/1 is not spoken to in HTTP/2 without being asked`() async throws {
+    @Test func `a transport does not use HTTP/2 by default`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("plain") }
         let transport = try PooledTransport()
         #expect(try await text(of: transport, request(origin)) == "200 plain")
     }
 
-    @Test func `an origin that is gone is found by PING`() async throws {
-        // It reads, and says nothing any more.
+    @Test func `an unresponsive origin is detected by PING`() async throws {
+        // It reads, but no longer responds.
         let origin = try await OriginServer.start { wire in
             let peer = HTTP2Peer(wire, as: .server)
             try await peer.flush()
@@ -322,20 +322,20 @@ import Testing
         #expect(error?.detail.contains("PING") == true)
     }
 
-    @Test func `an origin that is slow is not taken for gone`() async throws {
+    @Test func `a slow origin that acknowledges PING is alive`() async throws {
         let origin = try await OriginServer.startHTTP2 { peer, message in
-            // It answers PINGs meanwhile.
+            // It acknowledges PING meanwhile.
             let before = peer.pings
             try await peer.receive { $0.pings >= before + 1 }
             try await peer.respond(to: message.stream, 200, [:], "late")
         }
-        // Long enough for an answer on a machine that is busy.
+        // Long enough for an acknowledgment on a busy machine.
         let transport = try transport { $0.peerSilence = .seconds(2) }
         #expect(try await text(of: transport, request(origin)) == "200 late")
         #expect(origin.connections.count == 1)
     }
 
-    @Test func `a connection that its origin has closed is not used again`() async throws {
+    @Test func `a connection closed by its origin is not reused`() async throws {
         let origin = try await OriginServer.start { wire in
             let peer = HTTP2Peer(wire, as: .server)
             try await peer.flush()
@@ -346,7 +346,7 @@ import Testing
         for number in 0..<20 {
             let post = request(origin, method: .post)
             #expect(try await text(of: transport, post) == "200 \(number)")
-            // The close follows the answer; by the next request it is here.
+            // The close follows the response, and arrives before the next request.
             try await origin.connections[number].closed.wait()
         }
     }

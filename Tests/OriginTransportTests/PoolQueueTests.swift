@@ -2,7 +2,7 @@ import Testing
 
 @testable import OriginTransport
 
-/// Who gets the next connection of a full pool.
+/// Tests of the order in which waiters get a connection of a full pool.
 @Suite struct PoolQueueTests {
     private final class Sender {}
 
@@ -26,7 +26,7 @@ import Testing
         #expect(queue.takeWaiting() == nil && queue.count == 0)
     }
 
-    @Test func `who has left or given up takes no one's place`() {
+    @Test func `removed and canceled waiters do not delay others`() {
         let queue = PoolQueue()
         let waiters = (0..<4).map { _ in waiter(of: first) }
         for waiter in waiters { queue.add(waiter) }
@@ -43,14 +43,14 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test func `ten thousand come and leave in no time, and are forgotten`() {
+    @Test func `twenty thousand waiters are added and removed quickly, and released`() {
         let queue = PoolQueue()
         weak var forgotten: PoolWaiter?
         let elapsed = ContinuousClock().measure {
             let waiters = (0..<20_000).map { waiter(of: $0.isMultiple(of: 2) ? first : second) }
             forgotten = waiters[7]
             for waiter in waiters { queue.add(waiter) }
-            // The last first: for a queue that looks from the front, the worst order.
+            // The last one first: the worst order for a queue that searches from the front.
             for waiter in waiters.reversed().dropLast(10) { queue.remove(waiter) }
         }
         #expect(queue.count == 10)

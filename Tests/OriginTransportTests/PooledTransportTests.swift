@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Calls over real sockets.
+/// Tests of calls over real sockets.
 @Suite struct PooledTransportTests {
-    @Test func `a call on a kept connection ends at its timeout, and keeps what it learnt`()
+    @Test func `a call on a reused connection ends at its timeout and keeps its facts`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
@@ -35,7 +35,7 @@ import Testing
         #expect(try await manager.response(for: first).context.isConnectionReused == false)
     }
 
-    @Test func `a call goes by the proxy that its transport was given`() async throws {
+    @Test func `a call uses the proxy of its transport`() async throws {
         let hop = try await OriginServer.start { Raw.ok($0.startLine) }
         var options = UpstreamOptions()
         options.proxy = try ParentProxy(
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a call goes over a socket from any executor`() async throws {
+    @Test func `a call over a socket works from any executor`() async throws {
         let origin = try await OriginServer.start { request in
             request.startLine.hasPrefix("POST")
                 ? "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
@@ -80,14 +80,14 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
-    @Test func `a cancelled call ends while its body waits for an origin that does not read`()
+    @Test func `a canceled call ends while its origin does not read the body`()
         async throws
     {
         let begun = Gate()
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "\r\n\r\n")
             begun.open()
-            // As long as the test lasts.
+            // Until the test ends.
             try? await Gate().wait()
         }
         let transport = try PooledTransport()
@@ -109,11 +109,11 @@ import Testing
         let begin = ContinuousClock.now
         call.cancel()
         await #expect(throws: NetworkError.self) { try await call.value }
-        // Not the idle timeout's minute, nor the origin's patience.
+        // Less than the idle timeout of a minute, and than the origin's timeout.
         #expect(ContinuousClock.now - begin < .seconds(8))
     }
 
-    @Test func `what is ended early tells whether it was sent`() async throws {
+    @Test func `the error of a call that ends early tells whether it was sent`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
@@ -135,14 +135,14 @@ import Testing
         }
         let sent = Task { await send(within: .seconds(600)) }
         try await asked.wait()
-        // It waits for the only connection, which the other has.
+        // It waits for the only connection, which the other request uses.
         #expect(await send(within: .milliseconds(20))?.retry == .safe)
         #expect(await send(within: .zero)?.retry == .safe)
         sent.cancel()
         #expect(await sent.value?.retry == .unsafe)
     }
 
-    @Test func `a call that is cancelled before it is sent is not sent`() async throws {
+    @Test func `a call canceled before it is sent is not sent`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport()
         let request = Request(
@@ -160,7 +160,7 @@ import Testing
         call.cancel()
         let error = await #expect(throws: NetworkError.self) { try await call.value }
         #expect(error?.kind == .cancelled)
-        // The connection is as good as before.
+        // The connection is still usable.
         _ = try await transport.send(request, context: &context)
         #expect(context.isConnectionReused)
         #expect(origin.requests.count == 2)
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(arguments: ["chat/2 , websocket", "WebSocket\t,chat", "websocket"])
-    func `a protocol is agreed on however the offer is spaced`(offer: String) async throws {
+    func `spaces in the offer do not affect the agreed protocol`(offer: String) async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.send(
@@ -188,7 +188,7 @@ import Testing
         #expect(response.status == 101)
     }
 
-    @Test func `a call over a socket ends at its timeout, and its connection with it`()
+    @Test func `a call over a socket ends at its timeout and closes its connection`()
         async throws
     {
         let ended = Gate()
@@ -210,7 +210,7 @@ import Testing
         try await ended.wait()
     }
 
-    @Test func `a failure over a socket whose content stalls ends at the timeout`() async throws {
+    @Test func `a failure response with stalled content ends at the timeout`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
@@ -233,12 +233,12 @@ import Testing
         let error = await #expect(throws: NetworkError.self) { try await call.value }
         #expect(error?.response?.status == 500)
         #expect(error?.response?.isTruncated == true)
-        // The connection goes with it.
+        // The connection is closed as well.
         try await ended.wait()
     }
 
     @Test(arguments: ["/a b", "/\r\nX: y", "/ä", "", "a", "*", "/#a"])
-    func `a target that no request line may hold is an error, not a trap`(
+    func `a target that does not fit a request line is an error, not a trap`(
         target: String
     ) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
@@ -258,7 +258,7 @@ import Testing
         #expect(origin.connections.isEmpty)
     }
 
-    @Test func `two tasks that read one content are an error, not a trap`() async throws {
+    @Test func `two tasks that read the same content are an error, not a trap`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {
                 try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
@@ -272,7 +272,7 @@ import Testing
         let readers = (1...2).map { _ in
             Task { for try await _ in stream.bytes {} }
         }
-        // The one that is refused ends by itself, the other one with its content.
+        // The refused reader ends by itself, the other one with its content.
         let outcomes = await withTaskGroup(of: NetworkError?.self) { group in
             for reader in readers { group.addTask { await reader.result.failure } }
             let first = await group.next() ?? nil

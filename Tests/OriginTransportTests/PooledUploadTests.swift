@@ -4,10 +4,10 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Content that streams to an origin, over sockets.
+/// Tests of content that streams to an origin over sockets.
 @Suite struct PooledUploadTests {
     @Test(arguments: [["abc"], ["abc", "", "def"], []])
-    func `a body of another length than announced ends its connection`(
+    func `a body that differs from its length ends the connection`(
         pieces: [String]
     ) async throws {
         let origin = try await OriginServer.start { wire in
@@ -34,12 +34,12 @@ import Testing
         #expect(origin.connections.allSatisfy { !$0.received.contains("def") })
     }
 
-    @Test func `an upload fails at once on a connection that was reset after its last answer`()
+    @Test func `an upload on a connection reset after its last response fails immediately`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
-            // In one turn of the loop, which the transport shares: there is one edge for both.
+            // In one turn of the loop, which the transport shares, so that one edge covers both.
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             try await wire.reset()
         }
@@ -64,13 +64,13 @@ import Testing
         #expect(error?.retry == .idempotentOnly)
     }
 
-    /// What calls an upload off.
+    /// The cause that cancels an upload.
     enum CallingOff: CaseIterable {
         case caller, deadline
     }
 
     @Test(arguments: CallingOff.allCases)
-    func `content that is called off does not end as if it were whole`(
+    func `a canceled body does not end like a complete one`(
         by cause: CallingOff
     ) async throws {
         let begun = Gate()
@@ -79,7 +79,7 @@ import Testing
             begun.open()
             try await wire.rest()
         }
-        // A loop of its own, whose clock is moved.
+        // A separate loop, so that the test can advance its clock.
         let loop = try EventLoop(index: 97)
         try loop.start()
         let transport = try PooledTransport(options: UpstreamOptions(), on: loop, .own)
@@ -87,7 +87,7 @@ import Testing
             method: .post,
             origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
             target: "/1",
-            // Like an `AsyncStream`, it ends when its reader is cancelled.
+            // Like an `AsyncStream`, it ends when its reader is canceled.
             body: .stream(StalledBody("half of a file", whenCancelled: .success(())), length: nil)
         )
         let call = Task {
@@ -107,7 +107,7 @@ import Testing
         #expect(wire.received.hasSuffix("half of a file\r\n"))
     }
 
-    @Test func `an early refusal is read to its end, however the content takes being called off`()
+    @Test func `an early refusal is read to its end after the content is canceled`()
         async throws
     {
         let answered = Gate()
@@ -131,12 +131,12 @@ import Testing
         var context = RequestContext()
         let response = try await transport.send(request, context: &context)
         #expect(response.status == 413)
-        // The content has been called off by now.
+        // The content has been canceled by now.
         answered.open()
         #expect(try await response.body.collect(upTo: 99) == ByteSlice("0123456789abcdefghij"))
     }
 
-    @Test func `an empty piece is no end of a chunked body`() async throws {
+    @Test func `an empty piece does not end a chunked body`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport()
         let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))

@@ -9,7 +9,7 @@ import Testing
 
 @testable import OriginTransport
 
-/// The ways to an origin that are not a connection to its own address.
+/// Tests of routes to an origin other than a direct connection.
 @Suite struct RouteTests {
     private func get(
         _ url: String,
@@ -23,7 +23,7 @@ import Testing
 
     // MARK: - Unix sockets
 
-    @Test func `a request goes over a unix socket`() async throws {
+    @Test func `a request is sent over a unix socket`() async throws {
         try await DaemonHarness.run(
             channels: "a: { upstream: 'http://127.0.0.1:1' }",
             root: "admin: \"unix:DIRECTORY/admin.sock\""
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "/run/a.sock"])
-    func `a proxy is spoken to only if the connection goes there`(path: String?) throws {
+    func `proxy syntax is used only if the connection goes to the proxy`(path: String?) throws {
         var options = UpstreamOptions()
         options.unixSocket = path
         options.proxy = try ParentProxy(
@@ -54,7 +54,7 @@ import Testing
         #expect(head.contains("Proxy-Authorization") == (path == nil))
     }
 
-    @Test func `a unix socket that is not there or has no path is an error that names it`()
+    @Test func `the error of a missing or invalid unix socket names it`()
         async throws
     {
         let missing = await #expect(throws: NetworkError.self) {
@@ -70,7 +70,7 @@ import Testing
 
     // MARK: - SOCKS5
 
-    /// A proxy that expects bytes and answers them, one pair after the other, and then is the origin.
+    /// Starts a proxy that expects bytes and responds to them, step by step, and then acts as the origin.
     private func socks(_ steps: [(String, [UInt8])]) async throws -> OriginServer {
         try await OriginServer.start { wire in
             for (expected, answer) in steps {
@@ -84,7 +84,7 @@ import Testing
 
     private static let connected: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
-    @Test func `a SOCKS5 proxy is given the name of the origin`() async throws {
+    @Test func `a SOCKS5 proxy receives the name of the origin`() async throws {
         let proxy = try await socks([
             ("\u{5}\u{1}\u{0}", [5, 0]),
             ("\u{5}\u{1}\u{0}\u{3}\u{6}a.test\u{0}P", Self.connected),
@@ -96,7 +96,7 @@ import Testing
         #expect(proxy.requests.first?.startLine == "GET /x HTTP/1.1")
     }
 
-    @Test func `a SOCKS5 proxy is given addresses as such, and an account`() async throws {
+    @Test func `a SOCKS5 proxy receives a numeric address and an account`() async throws {
         let proxy = try await socks([
             ("\u{5}\u{2}\u{0}\u{2}", [5, 2]), ("\u{1}\u{2}me\u{3}pw!", [1, 0]),
             // Its address may be a name.
@@ -127,7 +127,9 @@ import Testing
             ([[5, 0], [5, 0, 0, 9]], "sent a malformed reply"),
         ] as [([[UInt8]], String)]
     )
-    func `what a SOCKS5 proxy refuses is said`(answers: [[UInt8]], reason: String) async throws {
+    func `the error of a SOCKS5 refusal contains the reason`(answers: [[UInt8]], reason: String)
+        async throws
+    {
         let requests = ["\u{5}\u{1}\u{0}", "\u{5}\u{1}\u{0}\u{3}\u{6}a.test\u{0}P"]
         let proxy = try await socks(Array(zip(requests, answers)))
         let error = await #expect(throws: NetworkError.self) {
@@ -139,7 +141,7 @@ import Testing
         #expect(error?.detail == "the proxy 127.0.0.1:\(proxy.port) \(reason)")
     }
 
-    @Test func `an account that SOCKS5 cannot take is refused`() {
+    @Test func `an account that does not fit SOCKS5 is refused`() {
         for (name, password) in [("", "a"), (String(repeating: "a", count: 256), "a")] {
             #expect(throws: NetworkError.self) {
                 try ParentProxy.socks5(host: "p", username: name, password: Secret(password))
@@ -149,7 +151,7 @@ import Testing
 
     // MARK: - The environment
 
-    @Test func `the environment's proxy is used, but not for its exceptions`() async throws {
+    @Test func `the environment's proxy is used except for its exceptions`() async throws {
         let proxy = try await OriginServer.start { Raw.ok($0.startLine) }
         let variables = [
             "http_proxy": "http://me:p%40ss@127.0.0.1:\(proxy.port)/", "no_proxy": "direct.test",
@@ -194,7 +196,7 @@ import Testing
             (["all_proxy": "p"], "http://localhost", nil),
         ] as [([String: String], String, String?)]
     )
-    func `variables are read as curl reads them`(
+    func `variables are parsed like curl parses them`(
         variables: [String: String],
         url: String,
         proxy: String?
@@ -204,7 +206,7 @@ import Testing
     }
 
     @Test(arguments: ["https://p:1", "http://", "p:99999", "ftp://p", "a b"])
-    func `what is no proxy is an error without the text`(text: String) {
+    func `the error of an invalid proxy does not contain its text`(text: String) {
         let error = #expect(throws: NetworkError.self) {
             try ProxyEnvironment(["http_proxy": "\(text)"])
         }
@@ -213,14 +215,14 @@ import Testing
 
     // MARK: - PEM from memory
 
-    @Test func `certificates and keys may be texts`() async throws {
+    @Test func `certificates and keys may be PEM text`() async throws {
         let certificate = try SelfSignedCertificate(names: "IP:127.0.0.1")
         let server = try TLSServer(certificate)
         let text = try String(contentsOfFile: certificate.file, encoding: .utf8)
         let url = "https://\(server.address)/"
         let unknown = await #expect(throws: NetworkError.self) { try await get(url) { _ in } }
         #expect(unknown?.kind == .tlsCertificateError)
-        // It sends back what it gets, which is no response.
+        // It echoes the request, which is not a valid response.
         let echo = await #expect(throws: NetworkError.self) {
             try await get(url) {
                 $0.authorities = text
@@ -230,7 +232,7 @@ import Testing
         #expect(echo?.kind == .httpProtocolError)
     }
 
-    @Test func `a text that is of no use is an error without it`() throws {
+    @Test func `the error of unusable PEM text does not contain it`() throws {
         let certificate = try SelfSignedCertificate(names: "IP:127.0.0.1")
         let text = try String(contentsOfFile: certificate.file, encoding: .utf8)
         let other = try SelfSignedCertificate(names: "IP:127.0.0.1")
@@ -256,7 +258,7 @@ import Testing
 
     // MARK: - Shutdown
 
-    @Test func `a shutdown lets what is under way end, and takes no more`() async throws {
+    @Test func `a shutdown finishes open exchanges and refuses new ones`() async throws {
         let gate = Gate()
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
@@ -295,7 +297,7 @@ import Testing
         #expect(await transport.shutdown())
     }
 
-    @Test func `a transport without requests is shut down at once`() async throws {
+    @Test func `a transport without requests shuts down immediately`() async throws {
         let transport = try PooledTransport()
         #expect(await transport.shutdown())
     }

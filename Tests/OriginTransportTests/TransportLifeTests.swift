@@ -5,9 +5,9 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// What a transport opens, and that it is closed again.
+/// Tests that a transport closes everything it opens.
 @Suite struct TransportLifeTests {
-    @Test func `a transport that cannot be made leaves no thread running`() throws {
+    @Test func `a transport that fails to initialize leaves no thread running`() throws {
         let directory = "/proc/self/task"
         let before = try FileManager.default.contentsOfDirectory(atPath: directory).count
         var options = UpstreamOptions()
@@ -15,12 +15,12 @@ import Testing
         for _ in 0..<200 {
             #expect(throws: NetworkError.self) { try PooledTransport(options: options) }
         }
-        // Other tests' threads come and go meanwhile.
+        // Threads of other tests start and end meanwhile.
         let after = try FileManager.default.contentsOfDirectory(atPath: directory).count
         #expect(after < before + 100)
     }
 
-    @Test func `a new connection takes an idle one's place where there is no other`() async throws {
+    @Test func `a new connection replaces an idle one in a full pool`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         var options = UpstreamOptions()
         options.connections = 1
@@ -39,7 +39,7 @@ import Testing
         #expect(origin.connections.count == 2)
     }
 
-    @Test func `a connection that could not be made takes no place in the pool`() async throws {
+    @Test func `a failed connection takes no place in the pool`() async throws {
         var options = UpstreamOptions()
         options.connections = 1
         options.queueLength = 0
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a burst waits for the connections that there are`() async throws {
+    @Test func `a burst waits for the available connections`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil { try await wire.send(Raw.ok()) }
         }
@@ -80,7 +80,7 @@ import Testing
         #expect(origin.connections.count == 2)
     }
 
-    @Test func `unused origins are forgotten, and no other`() async throws {
+    @Test func `only unused origins are evicted`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport(options: UpstreamOptions())
         func ask(_ host: String, _ port: Int) async throws -> RequestContext {
@@ -99,7 +99,7 @@ import Testing
         #expect(try await ask("127.0.0.1", origin.port).isConnectionReused)
     }
 
-    @Test func `a loop ends with the last body of a transport that is gone`() async throws {
+    @Test func `the loop of a released transport ends after its last body`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {
                 try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
@@ -128,15 +128,14 @@ import Testing
             while let piece = try await pieces.next() { count += piece.count }
             #expect(count == 100_000)
             await own.waitUntilStopped()
-            // Behind the end there is nobody to ask, and nothing to wait for.
+            // After the end, a read needs neither the loop nor a wait.
             #expect(try await pieces.next() == nil)
             stream?.cancel()
         }
         #expect(await eventually { loop == nil })
     }
 
-    @Test func `a closed tunnel of a transport that is gone has nothing to wait for`() async throws
-    {
+    @Test func `a closed tunnel of a released transport does not wait`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.send(Self.switching)
@@ -170,7 +169,7 @@ import Testing
                 defer { ended.open() }
                 try await use()
             }
-            // Who waits for a loop that is gone waits for ever.
+            // A wait on a stopped loop would never end.
             try await ended.wait()
             let error = await #expect(throws: NetworkError.self) { try await task.value }
             #expect(error?.kind == .cancelled)
@@ -194,7 +193,7 @@ import Testing
         return stream
     }
 
-    @Test func `a tunnel ends with a task that is called off, and has one reader`() async throws {
+    @Test func `a tunnel has one reader, and ends with a canceled task`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next(.none)
             try await wire.send(Self.switching)
@@ -203,7 +202,7 @@ import Testing
         let transport = try PooledTransport()
         let tunnel = try await tunnel(origin, transport)
         let reading = Task { try await tunnel.read() }
-        // Whichever of them comes second is told.
+        // The second reader throws.
         let other = Task { try await tunnel.read() }
         let firstError = await withTaskGroup(of: NetworkError?.self) { group in
             for task in [reading, other] {
@@ -227,7 +226,7 @@ import Testing
         try await origin.connections[0].closed.wait()
     }
 
-    @Test func `a transport that is dropped closes its connections`() async throws {
+    @Test func `a released transport closes its connections`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {

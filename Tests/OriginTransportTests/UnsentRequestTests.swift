@@ -3,9 +3,9 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Requests that a transport refuses before it opens a connection.
+/// Tests of requests that a transport refuses before it opens a connection.
 @Suite struct UnsentRequestTests {
-    /// The fault of a request for which no origin has seen a connection.
+    /// Returns the error of a request, and checks that the origin saw no connection.
     private func fault(
         _ method: HTTPMethod,
         until deadline: ContinuousClock.Instant? = nil
@@ -25,11 +25,11 @@ import Testing
         return error
     }
 
-    @Test func `a request whose time is over is not sent`() async throws {
+    @Test func `a request past its deadline is not sent`() async throws {
         #expect(try await fault(.post, until: .now)?.kind == .httpResponseTimeout)
     }
 
-    @Test func `a connection is made into no tunnel by CONNECT`() async throws {
+    @Test func `CONNECT is refused without a connection`() async throws {
         #expect(try await fault(.connect)?.kind == .httpRequestError)
     }
 }

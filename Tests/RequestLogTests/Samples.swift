@@ -26,7 +26,7 @@ enum Samples {
         return record
     }
 
-    /// An exchange with a refreshed token and a retry.
+    /// Returns an exchange with a refreshed token and a retry.
     static func retried() -> ExchangeRecord {
         var record = exchange(status: 200)
         record.duration = .microseconds(12_340)
@@ -56,12 +56,12 @@ enum Samples {
         return output.text
     }
 
-    /// The line as `tail` parses it.
+    /// Returns the line as `tail` parses it.
     static func parsed(_ text: String) -> LogLine? {
         LogLine(Array(text.utf8))
     }
 
-    /// A short line with a time and a path, for tests about files.
+    /// Returns a short line with a time and a path, for tests about files.
     static func entry(_ second: Int, _ path: String) -> String {
         let time = "2026-03-04T05:06:\(second < 10 ? "0" : "")\(second).000000Z"
         return #"{"time":"\#(time)","event":"exchange","path":"\#(path)"}"# + "\n"
@@ -82,7 +82,7 @@ final class TemporaryDirectory {
     }
 
     deinit {
-        // At worst it is left in the temporary directory.
+        // If this fails, the directory remains in the temporary directory.
         try? FileManager.default.removeItem(atPath: path)
     }
 
@@ -115,7 +115,7 @@ final class TemporaryDirectory {
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
     }
 
-    /// Sets the modification time to some seconds ago.
+    /// Sets the modification time to `seconds` ago.
     func age(_ name: String, by seconds: Double) throws {
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -seconds)],

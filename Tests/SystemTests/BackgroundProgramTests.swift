@@ -1,9 +1,9 @@
 import NetproxySystem
 import Testing
 
-/// Programs that are started and left alone.
+/// Tests of programs that netproxy starts without waiting for them.
 @Suite struct BackgroundProgramTests {
-    @Test func `a program that does not exist is told`() {
+    @Test func `starting a program that does not exist returns false`() {
         #expect(!BackgroundProgram.start(["/nonexistent/browser"], environment: [:]))
         #expect(BackgroundProgram.start(["/bin/true"], environment: [:]))
     }

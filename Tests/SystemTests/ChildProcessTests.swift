@@ -2,9 +2,9 @@ import NetproxyEventIO
 import NetproxySystem
 import Testing
 
-/// The process has one set of signal handlers, hence one after the other.
+/// Serialized because the process has one set of signal handlers.
 @Suite(.serialized) struct ChildProcessTests {
-    /// On a thread of its own, which may be blocked.
+    /// Runs the script on a separate thread, which may block.
     private func run(
         _ script: String,
         _ environment: [String: String] = [:]
@@ -19,11 +19,13 @@ import Testing
     }
 
     @Test(arguments: [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -9 $$", 137)])
-    func `the exit code is the program's`(script: String, code: Int32) async throws {
+    func `ChildProcess returns the exit code of the program`(script: String, code: Int32)
+        async throws
+    {
         #expect(try await run(script) == code)
     }
 
-    @Test func `the program has the environment that it was given`() async throws {
+    @Test func `the program receives exactly the passed environment`() async throws {
         #expect(
             try await run(
                 "test \"$NETPROXY_KEY\" = 'a b' && test -z \"$HOME\"",
@@ -33,15 +35,15 @@ import Testing
         )
     }
 
-    @Test func `a signal is sent on`() async throws {
-        // The program asks its parent, which is this process, for the signal.
+    @Test func `a signal to this process is forwarded to the program`() async throws {
+        // The program requests the signal from its parent, which is this process.
         let script = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"
         #expect(try await run(script) == 9)
     }
 
     @Test(arguments: ["INT", "TERM", "HUP", "QUIT", "USR1"])
-    func `a program that is started on a thread of a pool can be stopped`(name: String) throws {
-        // Such a thread blocks all signals, and a test runs on one.
+    func `a program started on a pool thread receives signals`(name: String) throws {
+        // Pool threads block all signals, and tests run on pool threads.
         let code = try ChildProcess.run(
             ["sh", "-c", "kill -\(name) $$; exit 3"],
             environment: ["PATH": "/usr/bin:/bin"]

@@ -3,7 +3,7 @@ import NetproxySystem
 import TestSupport
 import Testing
 
-/// Programs that are run for what they print.
+/// Tests of programs that run for their output.
 @Suite struct HelperProgramTests {
     private func shell(_ script: String, input: String = "") -> HelperProgram {
         HelperProgram(
@@ -22,69 +22,69 @@ import Testing
         }
     }
 
-    @Test func `what it prints comes back`() async throws {
+    @Test func `run returns the output of the program`() async throws {
         #expect(try await shell("echo hello").run() == Array("hello\n".utf8))
     }
 
-    @Test func `it reads its input to the end`() async throws {
+    @Test func `the program reads its input to the end`() async throws {
         #expect(
             try await shell("cat", input: #"{"version":1}"#).run() == Array(#"{"version":1}"#.utf8)
         )
     }
 
-    @Test func `it may leave its input unread`() async throws {
+    @Test func `the program may leave its input unread`() async throws {
         #expect(try await shell("exec 0<&-; echo a", input: "x").run() == Array("a\n".utf8))
     }
 
-    @Test func `it gets the variables given and no other`() async throws {
+    @Test func `the program receives only the passed variables`() async throws {
         let program = HelperProgram(command: ["/usr/bin/env"], environment: ["ONLY": "this"])
         #expect(try await program.run() == Array("ONLY=this\n".utf8))
     }
 
-    @Test func `its arguments pass no shell`() async throws {
+    @Test func `the arguments are not interpreted by a shell`() async throws {
         let program = HelperProgram(command: ["/bin/echo", "$(id)", "a b", "*"], environment: [:])
         #expect(try await program.run() == Array("$(id) a b *\n".utf8))
     }
 
-    @Test func `it inherits no open file`() async throws {
+    @Test func `the program inherits no open files`() async throws {
         let listed = try await shell("ls /proc/self/fd").run()
-        // The fourth is the directory that ls itself reads.
+        // The fourth is the directory that ls reads.
         #expect(String(decoding: listed, as: UTF8.self) == "0\n1\n2\n3\n")
     }
 
-    @Test func `what it leaves running ends with it`() async throws {
+    @Test func `background processes of the program end with it`() async throws {
         let printed = try await shell("sleep 600 >/dev/null 2>&1 & echo $!").run()
         let number = try #require(Int(String(decoding: printed.dropLast(), as: UTF8.self)))
         let isGone = await eventually {
             let path = "/proc/\(number)/stat"
             guard let stat = FileManager.default.contents(atPath: path) else { return true }
-            // Dead all the same where nobody has asked for its end yet.
+            // A zombie that nobody has reaped yet is dead, too.
             return String(decoding: stat, as: UTF8.self).contains(") Z ")
         }
         #expect(isGone)
     }
 
-    @Test func `64KiB are read whole and one byte more is too much`() async throws {
+    @Test func `an output of 64 KiB is complete, and one byte more is an error`() async throws {
         #expect(try await shell("head -c 65536 /dev/zero").run().count == 65_536)
         #expect(await failure(shell("head -c 65537 /dev/zero")) == .tooLong(65_536))
         #expect(await failure(shell("cat /dev/zero")) == .tooLong(65_536))
     }
 
-    @Test func `its last line of standard error explains its status`() async {
+    @Test func `the last line of standard error explains the exit status`() async {
         let program = shell("printf 'one\\ntwo \\033[31mred\\n\\n' >&2; exit 3")
         #expect(await failure(program) == .failed(status: 3, words: "two  [31mred"))
     }
 
-    @Test func `a signal that ended it is named`() async {
+    @Test func `the failure names the signal that killed the program`() async {
         #expect(await failure(shell("kill -9 $$")) == .killed(signal: 9, words: nil))
     }
 
-    @Test func `a program that is not there says so`() async {
+    @Test func `a missing program is reported as not started`() async {
         let program = HelperProgram(command: ["/does/not/exist"], environment: [:])
         #expect(await failure(program) == .notStarted("No such file or directory"))
     }
 
-    @Test func `at the deadline its whole process group is killed`() async throws {
+    @Test func `the deadline kills the whole process group`() async throws {
         let file = FileManager.default.temporaryDirectory
             .appending(path: "helper-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: file) }
@@ -93,7 +93,7 @@ import Testing
         #expect(await failure(program) == .timedOut(.seconds(2)))
         let written = try String(contentsOfFile: file, encoding: .utf8)
         let child = try #require(Int32(written.dropLast()))
-        // Gone, or a zombie that nobody has waited for yet; a busy machine takes a moment for that.
+        // Gone, or a zombie that nobody has reaped yet; this can take a moment on a busy machine.
         #expect(
             await eventually {
                 guard
@@ -107,11 +107,11 @@ import Testing
         )
     }
 
-    @Test func `a descendant that keeps the pipe open is not waited for`() async throws {
+    @Test func `run does not wait for a descendant that keeps the pipe open`() async throws {
         #expect(try await shell("sleep 600 & echo done").run() == Array("done\n".utf8))
     }
 
-    @Test func `it is killed when no caller waits any more`() async throws {
+    @Test func `a canceled caller kills the program`() async throws {
         let waiting = Task { await failure(shell("sleep 600")) }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)

@@ -2,12 +2,12 @@ import Glibc
 import NetproxySystem
 import Testing
 
-/// What a process does for its own protection as it starts.
+/// Tests of the protections that a process enables when it starts.
 @Suite struct ProcessGuardTests {
-    @Test func `no core dump is written of a process that keeps secrets`() throws {
-        // PR_GET_DUMPABLE and PR_SET_DUMPABLE, which are macros.
+    @Test func `forbidDumps disables core dumps`() throws {
+        // The values of the macros PR_GET_DUMPABLE and PR_SET_DUMPABLE.
         let (question, order): (Int32, Int32) = (3, 4)
-        // SAFETY: the function takes whole numbers only, and its symbol is that of the C library.
+        // SAFETY: the function takes only integers, and the symbol is from the C library.
         let prctl = unsafe unsafeBitCast(
             try #require(unsafe dlsym(nil, "prctl")),
             to: (@convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32).self
@@ -18,7 +18,7 @@ import Testing
         #expect(prctl(question, 0, 0, 0, 0) == 0)
     }
 
-    @Test func `a first thread that starts ends the wait for it`() {
+    @Test func `the alarm for the first thread is cleared once that thread runs`() {
         ThreadCheck.begin()
         #expect((1...5).contains(alarm(5)))
         ThreadCheck.end()

@@ -2,9 +2,9 @@ import Glibc
 import NetproxySystem
 import Testing
 
-/// What systemd says in the environment.
+/// Tests of the variables that systemd sets in the environment.
 @Suite struct ServiceManagerTests {
-    @Test func `sockets are taken by whom they were passed to`() {
+    @Test func `sockets are inherited only by the process that LISTEN_PID names`() {
         var environment = [
             "LISTEN_FDS": "3", "LISTEN_PID": "\(getpid())", "LISTEN_FDNAMES": "main:admin:main",
         ]
@@ -16,7 +16,10 @@ import Testing
     }
 
     @Test(arguments: [("30000000", 30), ("0", nil), ("-1", nil), ("soon", nil)])
-    func `a watchdog is told by whom it watches`(interval: String, seconds: Int?) {
+    func `the watchdog interval applies only to the process that WATCHDOG_PID names`(
+        interval: String,
+        seconds: Int?
+    ) {
         var environment = ["WATCHDOG_USEC": interval]
         let expected = seconds.map { Duration.seconds($0) }
         #expect(ServiceManager.watchdogInterval(environment) == expected)

@@ -5,24 +5,26 @@ import NetproxySystem
 import TestSupport
 import Testing
 
-// Of the same suite, because the process has one set of signal handlers.
+// An extension of that suite because the process has one set of signal handlers.
 extension ChildProcessTests {
-    @Test func `a signal that comes after the last work ends nothing`() async throws {
+    @Test func `a signal after the source closed does not end the process`() async throws {
         let loop = try TestLoop.shared()
         let arrived = Counter()
         let source = await loop.call { SignalSource(on: $0) { _ in arrived.add(1) } }
         #expect(kill(getpid(), SIGHUP) == 0)
         #expect(await eventually { arrived.value == 1 })
         await source.call { $0.close() }
-        // Each of them would end the process by default.
+        // By default, each of them would end the process.
         for signal in [SIGHUP, SIGUSR1, SIGTERM, SIGINT] {
             #expect(try ignored() & (1 << UInt64(signal - 1)) != 0)
-            // Who stops the tests from outside still can.
+            // Restores the default, so that the tests can still be stopped from outside.
             Glibc.signal(signal, SIG_DFL)
         }
     }
 
-    @Test func `a signal that is ignored stays so for the program, as under nohup`() async throws {
+    @Test func `the program ignores the signals ignored at its start, as under nohup`()
+        async throws
+    {
         Glibc.signal(SIGHUP, SIG_IGN)
         defer { Glibc.signal(SIGHUP, SIG_DFL) }
         let loop = try TestLoop.shared()
@@ -35,12 +37,12 @@ extension ChildProcessTests {
         #expect(code == 4)
     }
 
-    @Test func `an ignored signal is sent on to a program that listens to it`() async throws {
+    @Test func `an ignored signal is forwarded to a program that handles it`() async throws {
         Glibc.signal(SIGUSR2, SIG_IGN)
         defer { Glibc.signal(SIGUSR2, SIG_DFL) }
         let loop = try TestLoop.shared()
-        // Not a shell, which cannot listen to what it began with ignored.
-        // One that comes while it ends must not end it.
+        // Perl, because a shell cannot trap a signal that was ignored when the shell started. The program
+        // ignores further signals while it exits.
         let program = """
             $SIG{USR2} = sub { $SIG{USR2} = "IGNORE"; exec "sh", "-c", "exit 9" };
             while (1) { kill USR2 => getppid; select undef, undef, undef, 0.005 }
@@ -54,7 +56,7 @@ extension ChildProcessTests {
         #expect(code == 9)
     }
 
-    /// The signals that the process ignores, one bit each, as the kernel tells.
+    /// Returns the signals that the process ignores, one bit each, from `/proc/self/status`.
     private func ignored() throws -> UInt64 {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") })

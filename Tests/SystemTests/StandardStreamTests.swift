@@ -4,8 +4,7 @@ import NetproxySystem
 import Testing
 
 @Suite struct StandardStreamTests {
-    @Test func `a stream whose reader has gone is an error and not the end of the process`() throws
-    {
+    @Test func `writing to a stream without a reader throws and does not end the process`() throws {
         Glibc.signal(SIGPIPE, SIG_IGN)
         let pipe = Pipe()
         let stream = StandardStream(descriptor: pipe.fileHandleForWriting.fileDescriptor)
@@ -16,7 +15,7 @@ import Testing
         #expect(error?.isReaderGone == true)
     }
 
-    @Test func `a full disk is an error and not the end of the process`() throws {
+    @Test func `a full disk throws an error and does not end the process`() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let error = #expect(throws: FileError.self) {
             try StandardStream(descriptor: full.fileDescriptor).write("line\n")
@@ -24,11 +23,11 @@ import Testing
         #expect(error?.isReaderGone == false)
     }
 
-    @Test func `a stream that does not wait is waited for`() async throws {
+    @Test func `a write to a nonblocking stream waits until the reader has space`() async throws {
         let pipe = Pipe()
         let writing = pipe.fileHandleForWriting.fileDescriptor
         _ = fcntl(writing, F_SETFL, O_NONBLOCK)
-        // Several times what a pipe holds.
+        // Several times the capacity of a pipe.
         let text = String(repeating: "x", count: 1 << 20)
         let thread = Thread {
             do { try StandardStream(descriptor: writing).write(text) } catch {}
@@ -38,14 +37,14 @@ import Testing
         #expect(try pipe.fileHandleForReading.readToEnd()?.count == 1 << 20)
     }
 
-    @Test func `a reader that hangs costs lines, and is told how many`() throws {
+    @Test func `a reader that hangs loses lines, and receives the number of lost lines`() throws {
         let pipe = Pipe()
         let writing = pipe.fileHandleForWriting.fileDescriptor
-        // F_SETPIPE_SZ of fcntl(2), which Swift does not know.
+        // `F_SETPIPE_SZ` of fcntl(2), which Swift does not import.
         let size = Int(fcntl(writing, 1031, 4096))
         let stream = StandardStream(descriptor: writing)
         let lines = LossyLines(stream, patience: .zero) { "\($0) lost" }
-        // A pipe is ready for writing while it has room for a page.
+        // A pipe is ready for writing while it has space for one page.
         let long = String(repeating: "x", count: size + 9)
         for line in [long, "second", "third"] { lines.write(line) }
         #expect(pipe.fileHandleForReading.availableData.count == size)

@@ -11,12 +11,12 @@ import Testing
 
     private let counts = Counts()
 
-    @Test func `as many tasks wait at the same time as there are threads`() async {
+    @Test func `each thread runs one waiting task at the same time`() async {
         let threads = WaitingThreads(limit: 5)
         await withTaskGroup { group in
             for _ in 0..<5 {
                 group.addTask(executorPreference: threads) { [counts] in
-                    // Each keeps its thread until all are there.
+                    // Each task keeps its thread until all are running.
                     counts.running.add(1, ordering: .relaxed)
                     while counts.running.load(ordering: .relaxed) < 5 { sched_yield() }
                 }
@@ -25,7 +25,7 @@ import Testing
         #expect(counts.running.load(ordering: .relaxed) == 5)
     }
 
-    @Test func `what no thread has time for is done later`() async {
+    @Test func `tasks beyond the number of threads run later`() async {
         let threads = WaitingThreads(limit: 2)
         let done = await withTaskGroup { group in
             for _ in 0..<200 {

@@ -4,7 +4,7 @@ import NetworkClient
 import Testing
 
 @Suite struct BridgeTests {
-    @Test func `a request goes to swift-http-types and back`() throws {
+    @Test func `a request converts to swift-http-types and back`() throws {
         var head = HTTPRequest(
             method: .put,
             scheme: "https",
@@ -27,7 +27,7 @@ import Testing
         ("ftp", "a.example", "/"), ("https", "a.example/x", "/"), ("https", "", "/"),
         ("https", "a.example", "x"), ("https", "a.example", "/a b"),
     ])
-    func `a request that names no origin is refused`(
+    func `a request without a valid origin is refused`(
         _ scheme: String,
         _ authority: String,
         _ path: String
@@ -36,7 +36,7 @@ import Testing
         #expect(throws: NetworkError.self) { try Request(head) }
     }
 
-    @Test func `a response goes to swift-http-types and back`() throws {
+    @Test func `a response converts to swift-http-types and back`() throws {
         let head = HTTPResponse(status: .notFound, headerFields: [.server: "s"])
         let response = try Response(head)
         #expect(response.status == 404)
@@ -45,7 +45,7 @@ import Testing
         #expect(response.httpResponse.headerFields[.server] == "s")
     }
 
-    @Test func `a URL is a request, and a request a URL`() throws {
+    @Test func `a URL converts to a request and back`() throws {
         let url = try #require(URL(string: "https://a.example:8443/p%20q?x=1#part"))
         let request = try Request(.post, url: url, content: Data([1]))
         #expect(request.origin.authority == "a.example:8443")

@@ -7,9 +7,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What events say when the content of a stream, a download or an upload ends.
+/// Tests of the events at the end of the content of a stream, a download or an upload.
 @Suite struct BodyEndTests {
-    /// The events of one channel, each as a line.
+    /// The events of one channel, one line each.
     private final class Events: Sendable {
         private let list = Mutex<[String]>([])
         var all: [String] { list.withLock { $0 } }
@@ -49,7 +49,7 @@ import Testing
         try Request(method, url: "http://127.0.0.1:\(origin.port)/")
     }
 
-    /// A server whose answers announce ten bytes and have `count` of them.
+    /// Starts a server with responses that announce ten bytes and have `count` bytes.
     private func server(_ count: Int, _ fields: String = "X-A: 1") async throws -> OriginServer {
         try await OriginServer.start { wire in
             guard try await wire.next() != nil else { return }
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a stream that is read to its end is whole`() async throws {
+    @Test func `a stream read to its end is complete`() async throws {
         let origin = try await server(10)
         for try await _ in try await manager().stream(request(origin)).bytes {}
         #expect(events.all == ["received - sent 0", "ended 10 whole"])
@@ -71,7 +71,7 @@ import Testing
         #expect(events.all == ["received - sent 0", "ended 4 http_response_incomplete"])
     }
 
-    @Test func `a stream that is given up is cancelled, whether it is told so or dropped`()
+    @Test func `a stream is canceled explicitly or by dropping it`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
@@ -90,7 +90,7 @@ import Testing
         )
     }
 
-    @Test func `each part of a download ends by itself`() async throws {
+    @Test func `each part of a download has its own end event`() async throws {
         let origin = try await OriginServer.start { wire in
             guard let request = try await wire.next() else { return }
             let fields = "ETag: \"a\"\r\nContent-Length"
@@ -115,7 +115,7 @@ import Testing
         )
     }
 
-    @Test func `a download that cannot be stored says so`() async throws {
+    @Test func `a download that cannot be stored ends with an error`() async throws {
         let origin = try await server(10)
         let manager = try manager()
         let asked = try request(origin)
@@ -125,7 +125,7 @@ import Testing
         #expect(events.all == ["received - sent 0", "ended 0 http_request_error"])
     }
 
-    @Test func `an upload says how much was sent`() async throws {
+    @Test func `the event of an upload contains its sent length`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("done") }
         let manager = try manager()
         _ = try await manager.upload(
@@ -143,7 +143,7 @@ import Testing
         #expect(events.all == ["received 4 sent 1000", "received 4 sent 600000"])
     }
 
-    @Test func `an event feed tells of each connection`() async throws {
+    @Test func `an event feed reports each connection`() async throws {
         let text = "data: one\n\n"
         let origin = try await OriginServer.start { _ in
             Raw.ok(text, "Content-Type: text/event-stream")

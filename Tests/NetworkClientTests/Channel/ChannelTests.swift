@@ -13,7 +13,7 @@ import Testing
         token = try StaticAuthorizer.bearer(Secret("t"))
     }
 
-    @Test func `a channel's credential goes where an endpoint wants it`() async throws {
+    @Test func `the endpoint decides whether the channel's credential is sent`() async throws {
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: token))
         try await manager.send(.account)
         try await manager.send(.list)
@@ -25,7 +25,7 @@ import Testing
         #expect(stub.requests[3].authorization == nil)
     }
 
-    @Test func `without an authorizer only what requires one is refused`() async throws {
+    @Test func `without an authorizer only calls that require one are refused`() async throws {
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
         try await manager.send(.list)
         try await manager.send(.login)
@@ -34,8 +34,7 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    @Test func `a call goes unsigned where no one is signed in and that is optional`() async throws
-    {
+    @Test func `an optional call is sent unsigned if no one is signed in`() async throws {
         let signedOut = FailingAuthorizer(kind: .reauthorizationRequired)
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: signedOut))
         try await manager.send(.list)
@@ -44,7 +43,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `a credential out of reach is an error even where it is optional`() async throws {
+    @Test func `an unavailable credential is an error even for an optional call`() async throws {
         let broken = FailingAuthorizer(kind: .credentialUnavailable)
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: broken))
         let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
@@ -53,7 +52,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func `a request for another host leaves neither signed nor unsigned`() async throws {
+    @Test func `a request for another host is not sent, signed or unsigned`() async throws {
         var channel = NetworkChannel.stubbed(stub, authorizer: token)
         channel.host = "api.example.com"
         let manager = NetworkManager<PathEndpoint>(channel)
@@ -74,7 +73,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `an IPv6 address is a host with brackets and without`() async throws {
+    @Test func `an IPv6 host may have brackets or not`() async throws {
         for host in ["::1", "[::1]", "[0:0::1]:8080"] {
             var channel = NetworkChannel.stubbed(stub)
             channel.host = host
@@ -84,7 +83,7 @@ import Testing
         #expect(stub.requests.count == 3)
     }
 
-    @Test func `a host that is not valid is an error that shows it`() async throws {
+    @Test func `the error of an invalid host contains it`() async throws {
         var channel = NetworkChannel.stubbed(stub)
         channel.host = "https://api.example.com"
         let manager = NetworkManager<PathEndpoint>(channel)
@@ -103,7 +102,7 @@ import Testing
             ("api.example.com", "the channel is for api.example.com, the request for "),
         ] as [(String?, String)]
     )
-    func `an interceptor cannot carry the credential to another host`(
+    func `an interceptor cannot send the credential to another host`(
         host: String?,
         reason: String
     ) async throws {
@@ -123,7 +122,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func `a credential does not go in the clear, except to this machine`() async throws {
+    @Test func `a credential is not sent in the clear, except to this machine`() async throws {
         var channel = NetworkChannel.stubbed(stub, authorizer: token)
         let endpoint = PathEndpoint("/x", of: "http://api.example.com")
         await #expect(throws: NetworkError.self) {
@@ -136,7 +135,7 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    @Test func `features of a channel share what it fixes`() async throws {
+    @Test func `networkers of a channel share its configuration`() async throws {
         let events = Mutex<[String]>([])
         var channel = NetworkChannel.stubbed(stub, authorizer: token)
         channel.onEvent = { event in
@@ -166,7 +165,7 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    /// What a channel's own module has: host, logger and interceptor, fixed for all of its features.
+    /// The networker of a channel's own module, with host, logger and interceptor for all its features.
     private class ShopNetworker<Item: Endpoint>: ChannelNetworker<Item> {
         init(_ transport: any HTTPTransport, _ logger: any NetworkLogger) {
             super.init(
@@ -189,7 +188,7 @@ import Testing
         func log(_ event: NetworkEvent) { note(event) }
     }
 
-    @Test func `a channel's class fixes host, logger and interceptor for its features`()
+    @Test func `a channel's class sets host, logger and interceptor for its features`()
         async throws
     {
         let logged = Mutex(0)
@@ -224,7 +223,7 @@ import Testing
         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",
         "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
     ])
-    func `an invalid pin is refused where it is named`(pin: String) {
+    func `an invalid pin is refused when the channel is created`(pin: String) {
         let error = #expect(throws: NetworkError.self) {
             try NetworkChannel(host: "a.example", trust: .pinned([pin]))
         }
@@ -234,7 +233,7 @@ import Testing
         )
     }
 
-    @Test func `options that make no sense are refused where they are named`() {
+    @Test func `invalid options are refused when the transport is created`() {
         let wrongs: [(String, (inout UpstreamOptions) -> Void)] = [
             ("connections: expected at least 1, found '0'", { $0.connections = 0 }),
             (
@@ -254,7 +253,7 @@ import Testing
         }
     }
 
-    @Test func `a file that is not there is told in the system's words`() {
+    @Test func `the error of a missing file contains the system's message`() {
         let error = #expect(throws: NetworkError.self) {
             try PooledTransport(trust: .authorities("/nowhere.pem"))
         }
@@ -264,7 +263,7 @@ import Testing
     }
 }
 
-/// Has no credential.
+/// An authorizer without a credential.
 private struct FailingAuthorizer: Authorizing {
     let failure: NetworkError
     var kind: String { "test" }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CookieTests {
     private func request(_ url: String) throws -> Request { try Request(url: url) }
 
-    /// What a jar sends to a URL after a response to another set cookies.
+    /// Returns the cookies that a jar sends to a URL after another URL has set them.
     private func sent(
         _ fields: [String],
         from source: String = "https://www.a.test/dir/page",
@@ -52,11 +52,13 @@ import Testing
             ("a=1; Path=/; Expires=never", "https://www.a.test/", "a=1"),
         ] as [(String, String, String?)]
     )
-    func `a cookie goes where it belongs`(field: String, url: String, value: String?) throws {
+    func `a cookie is sent only to its host and path`(field: String, url: String, value: String?)
+        throws
+    {
         #expect(try sent([field], to: url) == value)
     }
 
-    @Test func `cookies are in the order of RFC 6265, and one replaces another`() throws {
+    @Test func `cookies are sorted like in RFC 6265, and replace earlier ones`() throws {
         let jar = CookieJar()
         let fields = ["a=1; Path=/", "b=2; Path=/dir", "c=3; Path=/", "a=4; Path=/"]
         #expect(try sent(fields, to: "https://www.a.test/dir/x", jar: jar) == "b=2; a=4; c=3")
@@ -74,7 +76,7 @@ import Testing
         #expect(jar.field(for: try request("https://www.a.test/")) == nil)
     }
 
-    @Test func `a jar does not grow without bounds`() throws {
+    @Test func `the size of a jar is limited`() throws {
         let jar = CookieJar()
         let many = (0..<60).map { "n\($0)=1; Path=/" }
         let field = try sent(many, to: "https://www.a.test/", jar: jar)
@@ -84,7 +86,7 @@ import Testing
         #expect(try sent([long], to: "https://www.a.test/dir/", jar: CookieJar()) == nil)
     }
 
-    @Test func `a redirect sets a cookie for the request that follows it`() async throws {
+    @Test func `a redirect sets a cookie for the next request`() async throws {
         let origin = try await OriginServer.start { request in
             request.startLine.contains("/in")
                 ? "HTTP/1.1 302 Found\r\nLocation: /home\r\nSet-Cookie: s=1; Path=/\r\nContent-Length: 0\r\n\r\n"
@@ -101,7 +103,7 @@ import Testing
         #expect(try await manager.perform(own).text == "mine=2; s=1")
     }
 
-    @Test func `a User-Agent is sent unless something else sets it`() async throws {
+    @Test func `a User-Agent is sent unless another one is set`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0["User-Agent"] ?? "none") }
         let url = "http://127.0.0.1:\(origin.port)/"
         var channel = NetworkChannel(transport: try PooledTransport())

@@ -3,7 +3,7 @@ import NetworkTesting
 import TestSupport
 import Testing
 
-/// Calls whose credential does not go into its usual field.
+/// Tests of calls with the credential in another place than its default field.
 @Suite struct CredentialPlaceCallTests {
     private func target(
         of path: String,
@@ -23,23 +23,23 @@ import Testing
         return request.target
     }
 
-    @Test func `a credential may go into the query`() async throws {
+    @Test func `a credential may be in the query`() async throws {
         let base: BaseURL = "https://maps.example/v1"
         #expect(
             try await target(of: "/tiles", at: base, .query("key")) == "/v1/tiles?key=s3cr%2Fet"
         )
     }
 
-    @Test func `a credential may go into the path of the base URL`() async throws {
+    @Test func `a credential may be in the path of the base URL`() async throws {
         let base: BaseURL = "https://chat.example/bot{credential}/"
         #expect(base.path == "/bot{credential}")
         #expect(try await target(of: "/getMe", at: base, .path()) == "/bots3cr%2Fet/getMe")
-        // What an endpoint says is data, not a place.
+        // An endpoint's path is data, not a template.
         let odd = try await target(of: "/{credential}", at: base, .path())
         #expect(odd == "/bots3cr%2Fet/%7Bcredential%7D")
     }
 
-    @Test func `an error has the place and not the credential`() async throws {
+    @Test func `an error contains the template and not the credential`() async throws {
         let upstream = Upstream { _, _ in Response(status: 500) }
         var channel = NetworkChannel(
             transport: upstream,
@@ -57,14 +57,14 @@ import Testing
         #expect(error?.request?.url == "https://chat.example/bot{credential}/getMe")
     }
 
-    @Test func `a base URL without the place is an error`() async throws {
+    @Test func `a base URL without the template is an error`() async throws {
         await #expect(throws: NetworkError.self) {
             try await target(of: "/getMe", at: "https://chat.example/v1", .path())
         }
     }
 
     @Test(arguments: ["https://{credential}.example", "https://a.example/{other}"])
-    func `braces elsewhere are no base URL`(text: String) {
+    func `braces elsewhere make a base URL invalid`(text: String) {
         #expect(BaseURL(text).origin == nil)
     }
 }

@@ -3,7 +3,7 @@ import NetworkTesting
 import Synchronization
 import Testing
 
-/// The authorizer with two members.
+/// Tests of the authorizer with two members.
 @Suite struct HeaderAuthorizerTests {
     private final class Session: HeaderAuthorizing {
         let isSignedIn: Bool
@@ -32,14 +32,14 @@ import Testing
         return stub.requests.map { $0.request.headers[fieldName] ?? "none" }
     }
 
-    @Test func `each request is signed with what the session gives`() async throws {
+    @Test func `each request is signed with the fields of the session`() async throws {
         let session = Session([["Authorization": "Bearer a"]])
         #expect(try await answers(session) == ["Bearer a"])
         let key = Session([["X-Key": "k"]])
         #expect(try await answers(key, "X-Key") == ["k"])
     }
 
-    @Test func `after a 401 the session is asked once more`() async throws {
+    @Test func `a 401 requests new fields from the session once`() async throws {
         let session = Session([["Authorization": "Bearer old"], ["Authorization": "Bearer new"]])
         #expect(try await answers(session) == ["Bearer old", "Bearer new"])
         let stale = Session([["Authorization": "Bearer old"]])
@@ -52,13 +52,13 @@ import Testing
             ["A": "1"], [:], ["Authorization": "a", "X": "b"], ["Authorization": "a\r\nb"],
         ] as [HTTPHeaders]
     )
-    func `what is no single field is an error`(fields: HTTPHeaders) async {
+    func `a session must return exactly its field`(fields: HTTPHeaders) async {
         let session = Session([fields])
         let error = await #expect(throws: NetworkError.self) { try await answers(session) }
         #expect(error?.kind == .credentialUnavailable)
     }
 
-    @Test func `without a user nothing is sent`() async {
+    @Test func `nothing is sent if no user is signed in`() async {
         let session = Session(isSignedIn: false, [["Authorization": "a"]])
         let error = await #expect(throws: NetworkError.self) { try await answers(session) }
         #expect(error?.kind == .reauthorizationRequired)

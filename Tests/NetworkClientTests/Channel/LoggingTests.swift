@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct LoggingTests {
-    /// Keeps what a logger writes.
+    /// Records the lines that a logger writes.
     private final class Lines: Sendable {
         private let list = Mutex<[String]>([])
         var all: [String] { list.withLock { $0 } }
@@ -53,7 +53,7 @@ import Testing
         headers: ["X-Api-Key": "secret-key", .accept: "*/*"]
     )
 
-    @Test func `a call is a start and an end with facts, and no secret`() async throws {
+    @Test func `a call is logged at its start and end, without secrets`() async throws {
         let lines = try await logged(StubTransport { _ in .json("[1]") }) {
             try await $0.send(endpoint)
         }
@@ -70,7 +70,7 @@ import Testing
         #expect(lines[0].contains("page=1"))
     }
 
-    @Test func `failures and undecodable content are told apart`() async throws {
+    @Test func `failures and undecodable content are logged differently`() async throws {
         let failed = try await logged(StubTransport { _ in .json("{}", status: 404) }) {
             try await $0.send(endpoint)
         }
@@ -83,7 +83,7 @@ import Testing
         #expect(undecodable.last?.contains("content not decodable") == true)
     }
 
-    @Test func `a logger is labelled by subsystem and category`() {
+    @Test func `a logger is labeled by subsystem and category`() {
         let lines = Lines()
         let logger = SwiftLogNetworkLogger(subsystem: "com.example.orders", category: "network")
         let label = Mirror(reflecting: logger).descendant("logger") as? Logger
@@ -114,7 +114,7 @@ import Testing
         ),
         ("X-Note", "/?code=is-no-url-here", "/?code=is-no-url-here"),
     ])
-    func `a field shows no credential, and no URL in it does`(
+    func `a field and the URLs in it are shown without credentials`(
         name: String,
         value: String,
         shown: String
@@ -123,7 +123,7 @@ import Testing
         #expect(request.curlCommand() == "curl https://a.example/ -H '\(name): \(shown)'")
     }
 
-    @Test func `a target shows no credential, however it is spelled`() {
+    @Test func `a target is shown without credentials in any spelling`() {
         #expect(
             Redaction.standard.target("/token=a?device_code=a&%6Bey=b&page=2&jwt=c?pwd=d&=")
                 == "/token=a?device_code=<redacted>&%6Bey=<redacted>&page=2&jwt=<redacted>"
@@ -138,7 +138,7 @@ import Testing
         ("a;b=1;c", "a;b=1;c"),
         ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
     ])
-    func `a parameter with a credential is known by its parts`(query: String, shown: String?) {
+    func `a parameter with a credential is recognized by its parts`(query: String, shown: String?) {
         let hidden = query.replacing("=a", with: "=<redacted>")
         #expect(Redaction.standard.target("/?\(query)") == "/?\(shown ?? hidden)")
         var own = Redaction.standard
@@ -152,7 +152,7 @@ import Testing
         "QWIzK2QvRWZHOX5oMTIzNDU9PQ==", "dXNlcjpBYjMrZC9FZkc5fmgxMjM0NT09",
         "dXNlOkFiMytkL0VmRzl-aDEyMzQ1PT0", "dXM6QWIzK2QvRWZHOX5oMTIzNDU9PQ%3D%3D",
     ])
-    func `a secret is found in whatever spelling`(spelling: String) {
+    func `a secret is found in any encoding`(spelling: String) {
         let secret = Secret("Ab3+d/EfG9~h12345==")
         let shown = Redaction.hiding([secret], in: "no (\(spelling)) here")
         #expect(["no (<redacted>) here", "no (<redacted>%3D%3D) here"].contains(shown))
@@ -160,18 +160,18 @@ import Testing
     }
 
     @Test(arguments: ["a%2Fb\\", "%25%25", "a b+c", "\\u0041", "%%%%", "\\\\\\\\"])
-    func `a secret that looks encoded is found as it is and encoded`(text: String) {
+    func `a secret that looks encoded is found both plain and encoded`(text: String) {
         for spelling in [text, PercentEncoding.unreserved(text)] {
             let shown = Redaction.hiding([Secret(text)], in: "'\(spelling)%' is wrong\\")
             #expect(shown == "'<redacted>%' is wrong\\")
         }
     }
 
-    @Test func `a secret of three letters is not looked for`() {
+    @Test func `a secret of three letters is not redacted`() {
         #expect(Redaction.hiding([Secret("abc")], in: "abc") == "abc")
     }
 
-    @Test func `what is no text is not shown as one`() throws {
+    @Test func `a binary body is not shown as text`() throws {
         for bytes in [[0xFF, 0xFE, 0x41], [0x61, 0x00, 0x62]] as [[UInt8]] {
             var request = Request.forTests()
             request.body = .bytes(ByteSlice(bytes))
@@ -179,12 +179,12 @@ import Testing
         }
     }
 
-    @Test func `the name of an endpoint shows no password`() {
+    @Test func `the description of an endpoint contains no password`() {
         let endpoint = PathEndpoint("/x", of: "https://user:s3cret@a.example/v1?token=s3cret")
         #expect(!"\(endpoint)".contains("s3cret"))
     }
 
-    @Test func `no mark that combines hides the end of a quoted word`() throws {
+    @Test func `a combining mark does not hide the end of a quoted word`() throws {
         let request = try RequestBuilder("https://a.example")
             .header("X-Note", "'\u{301}; touch pwned").build()
         #expect(
@@ -193,7 +193,7 @@ import Testing
         )
     }
 
-    @Test func `curl makes the same request of its command`() throws {
+    @Test func `the curl command produces the same request`() throws {
         var request = try RequestBuilder("https://a.example").header("X-Empty", "").json([1])
             .build()
         request.target = "/../?a[b]=1"
@@ -210,7 +210,7 @@ import Testing
         )
     }
 
-    @Test func `no method and no field is a word of the shell's own`() throws {
+    @Test func `methods and fields are quoted for the shell`() throws {
         let method = try #require(HTTPMethod(rawValue: "`touch|pwned`"))
         let request = try RequestBuilder("https://a.example").method(method)
             .header("X-Note", "a\u{202E}b").build()
@@ -222,7 +222,7 @@ import Testing
         )
     }
 
-    @Test func `events carry what metrics and tracing need`() async throws {
+    @Test func `events contain the facts for metrics and tracing`() async throws {
         let seen = Mutex<[NetworkExchange]>([])
         let stub = StubTransport()
         stub.answer(.get, "/x", with: .status(503), .json("[]"))
@@ -240,7 +240,7 @@ import Testing
         #expect(exchanges[1].contentLength == 2)
     }
 
-    @Test func `a call that fails under a timeout tells what was tried`() async throws {
+    @Test func `the event of a call that fails under a timeout lists its attempts`() async throws {
         let ends = Mutex<[NetworkExchange]>([])
         let stub = StubTransport { _ in .status(503) }
         var channel = NetworkChannel.stubbed(stub)

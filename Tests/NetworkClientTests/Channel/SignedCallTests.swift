@@ -45,7 +45,7 @@ import Testing
         authorization: .required
     )
 
-    @Test func `a token that the server ended is renewed, and the call sent again`() async throws {
+    @Test func `a token ended by the server is renewed, and the call sent again`() async throws {
         let manager = manager(oauth())
         try await manager.send(endpoint)
         server.revokeAccess()
@@ -60,7 +60,7 @@ import Testing
         #expect(server.requests.count == 2)
     }
 
-    @Test func `client credentials are asked for once`() async throws {
+    @Test func `client credentials are requested once`() async throws {
         let manager = manager(oauth(grant: .clientCredentials))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<20 { group.addTask { try await manager.send(endpoint) } }
@@ -80,7 +80,7 @@ import Testing
         #expect(api.seen.map(\.authorization) == Array(repeating: ["Bearer access-1"], count: 3))
     }
 
-    @Test func `a new manager goes on with the stored tokens`() async throws {
+    @Test func `a new manager uses the stored tokens`() async throws {
         let store = MemoryTokenStore()
         try await manager(oauth(store)).send(endpoint)
         try await manager(oauth(store)).send(endpoint)
@@ -88,7 +88,7 @@ import Testing
         #expect(api.seen.map(\.status) == [200, 200])
     }
 
-    @Test func `a call goes unsigned where a new sign-in is needed and that is optional`()
+    @Test func `an optional call is sent unsigned if a new sign-in is needed`()
         async throws
     {
         server.revokeAll()
@@ -105,8 +105,8 @@ import Testing
         #expect(api.seen.map(\.authorization) == [[]])
     }
 
-    @Test func `a call that was sent signed is not sent again without`() async throws {
-        // Too long to be read before the replay, which then finds nobody signed in any more.
+    @Test func `a signed call is not sent again unsigned`() async throws {
+        // Too long to be read before the replay, which then finds no user signed in.
         let long = HTTPBody.bytes(ByteSlice(String(repeating: "no", count: 64 * 1024)))
         let upstream = Upstream { _, _ in Response(status: 401, body: long) }
         let authorizer = LapsingAuthorizer(.reauthorizationRequired)
@@ -127,7 +127,9 @@ import Testing
             Origin(scheme: .http, host: "api.example.com"),
         ]
     )
-    func `no interceptor leads a signed call to another origin`(_ origin: Origin) async throws {
+    func `an interceptor cannot redirect a signed call to another origin`(_ origin: Origin)
+        async throws
+    {
         let detour: any RequestInterceptor = .adapting { $0.origin = origin }
         var channel = NetworkChannel.stubbed(api, authorizer: oauth(), interceptors: [detour])
         channel.allowsInsecureCredentials = true
@@ -138,7 +140,7 @@ import Testing
         #expect(api.seen.isEmpty)
     }
 
-    @Test func `a service may know which page to open`() throws {
+    @Test func `a service may provide the request for the sign-in page`() throws {
         struct Page: SignInRequestProvider {
             func signInRequest(configuration: OAuthConfiguration) throws -> Request? {
                 try RequestBuilder("https://login.example").path("/authorize")

@@ -6,11 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Large content from memory, which is sent in pieces.
+/// Tests of large content in memory, which is sent in pieces.
 @Suite struct DataBodyTests {
     private static let large = Data((0..<600_000).map { UInt8($0 % 251 % 26 + 97) })
 
-    @Test func `large data is sent whole, and again after a 401 and a 503`() async throws {
+    @Test func `large data is sent completely, and again after a 401 and a 503`() async throws {
         let answers = Mutex(["401 Unauthorized", "503 Busy", "200 OK"])
         let origin = try await OriginServer.start { _ in
             let status = answers.withLock { $0.removeFirst() }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 262_143, 262_144, 262_145])
-    func `a slice of data is sent as such, whatever its length`(count: Int) async throws {
+    func `a slice of data of any length is sent exactly`(count: Int) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("") }
         let manager = NetworkManager<PathEndpoint>(
             NetworkChannel(transport: try PooledTransport())

@@ -3,7 +3,7 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Content from asynchronous sequences.
+/// Tests of content from asynchronous sequences.
 @Suite struct SequenceBodyTests {
     private func body(_ pieces: [[UInt8]]) -> SequenceBody<AsyncStream<[UInt8]>> {
         SequenceBody(
@@ -14,7 +14,7 @@ import Testing
         )
     }
 
-    @Test func `the pieces arrive in their order, and empty ones are none`() async throws {
+    @Test func `the pieces arrive in order, without empty ones`() async throws {
         let body = body([[1], [], [2, 3]])
         #expect(try await body.next()?.array == [1])
         #expect(try await body.next()?.array == [2, 3])
@@ -22,7 +22,7 @@ import Testing
         #expect(try await body.next() == nil)
     }
 
-    @Test func `an upload is what the sequence brings`() async throws {
+    @Test func `an upload sends the elements of the sequence`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.body) }
         let manager = NetworkManager<PathEndpoint>(NetworkChannel(transport: try PooledTransport()))
         let endpoint = PathEndpoint(
@@ -38,7 +38,7 @@ import Testing
         #expect(origin.requests.first?["Transfer-Encoding"] == "chunked")
     }
 
-    @Test func `a sequence that was called off has no end, however often it is asked`()
+    @Test func `a canceled sequence throws on every further read`()
         async throws
     {
         let (pieces, feed) = AsyncStream<[UInt8]>.makeStream()
@@ -50,7 +50,7 @@ import Testing
         await #expect(throws: NetworkError.self) { try await body.next() }
     }
 
-    @Test func `a sequence that fails because it is called off is not asked again`() async throws {
+    @Test func `a sequence that fails by cancellation is not read again`() async throws {
         let pieces = AsyncThrowingStream<[UInt8], any Error> { throw CancellationError() }
         let body = SequenceBody(pieces)
         for _ in 1...2 {

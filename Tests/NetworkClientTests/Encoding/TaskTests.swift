@@ -16,7 +16,7 @@ import Testing
         try RequestBuilder("https://a.example").path("/x").method(method).task(task).build()
     }
 
-    @Test func `a plain request carries nothing`() throws {
+    @Test func `a plain request has no content`() throws {
         let request = try request(.plain)
         #expect(request.body.length == 0)
         #expect(!request.headers.contains(HTTPFieldName.contentType))
@@ -30,7 +30,7 @@ import Testing
         )
     }
 
-    @Test func `a JSON body and a query go together`() throws {
+    @Test func `a request may have a JSON body and a query`() throws {
         let request = try request(.jsonAndQuery([1], query: ["a": "b c"] as QueryItems))
         #expect(request.target == "/x?a=b%20c")
         #expect(request.text == "[1]")
@@ -50,26 +50,26 @@ import Testing
         #expect(request.text == #"{"a":"1"}"#)
     }
 
-    @Test func `a form has a type and a plus for a space`() throws {
+    @Test func `a form has a content type, and a plus for a space`() throws {
         let request = try request(.form(["a b": "c&d", "e": "ü"]))
         #expect(request.text == "a+b=c%26d&e=%C3%BC")
         #expect(request.headers[.contentType] == "application/x-www-form-urlencoded")
     }
 
-    @Test func `a type that the caller set stays`() throws {
+    @Test func `a content type set by the caller is kept`() throws {
         let request = try RequestBuilder("https://a.example").json([1])
             .header("Content-Type", "application/vnd.api+json").build()
         #expect(request.headers.values(of: .contentType) == ["application/vnd.api+json"])
     }
 
-    @Test func `bytes are sent as they are`() throws {
+    @Test func `bytes are sent unchanged`() throws {
         let request = try request(.data(Data([0, 255]), contentType: "image/png"))
         guard case .bytes(let bytes) = request.body else { return #expect(Bool(false)) }
         #expect(bytes.array == [0, 255])
         #expect(request.headers[.contentType] == "image/png")
     }
 
-    @Test func `a stream is handed on with its length`() throws {
+    @Test func `a stream is passed on with its length`() throws {
         let request = try request(
             .stream(PiecedBody(["ab"]), length: 2, contentType: "text/plain")
         )
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [10, 200_000])
-    func `a file is sent whole, short or long`(size: Int) async throws {
+    func `a file of any length is sent completely`(size: Int) async throws {
         let file = try ScratchFile(String(repeating: "x", count: size))
         let request = try request(.file(path: file.path, contentType: "text/plain"))
         #expect(request.body.length == size)
@@ -86,7 +86,7 @@ import Testing
         #expect(try await request.body.collect(upTo: size).count == size)
     }
 
-    @Test func `a file that is not there is an error with its name`() {
+    @Test func `the error of a missing file contains its name`() {
         let error = #expect(throws: NetworkError.self) {
             try request(.file(path: "/nowhere/at/all", contentType: "text/plain"))
         }
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/null", "/dev", "/dev/full"])
-    func `what has no length is not sent as an empty file`(path: String) {
+    func `a device or directory is not sent as an empty file`(path: String) {
         for task in [
             HTTPTask.file(path: path, contentType: "text/plain"),
             .multipart(MultipartForm([.init("f", .file(path: path))])),
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `what cannot be encoded is an error, not a trap`() {
+    @Test func `a value that cannot be encoded is an error, not a trap`() {
         for task in [
             HTTPTask.json(["a": Double.nan]), .query(["a": Double.infinity]), .query(3), .form([1]),
             .query("text"),
@@ -128,7 +128,7 @@ import Testing
         var date = Date(timeIntervalSince1970: 1_700_000_000)
     }
 
-    @Test func `each style writes what its table says`() throws {
+    @Test func `each style encodes as documented`() throws {
         let value = Nested()
         #expect(
             try URLFormEncoder().items(value).items.map { "\($0.name)=\($0.value ?? "")" } == [
@@ -159,12 +159,12 @@ import Testing
         #expect(try URLFormEncoder(lists: .commas).query(["a": [1, 2]]) == "a=1%2C2")
     }
 
-    @Test func `dictionaries are sorted, and nothing is left out`() throws {
+    @Test func `dictionaries are sorted by key`() throws {
         let value: [String: Int?] = ["c": 3, "a": 1, "b": nil]
         #expect(try URLFormEncoder().query(value) == "a=1&c=3")
     }
 
-    @Test func `nil is left out of a list, however it is written`() throws {
+    @Test func `nil is omitted from a list in every style`() throws {
         let value: [String: [String?]] = ["a": ["x", nil, "y"], "b": [nil], "c": []]
         let queries = try URLFormEncoder.Lists.allCases.map {
             try URLFormEncoder(lists: $0).query(value)
@@ -174,7 +174,7 @@ import Testing
         )
     }
 
-    @Test func `a comma that would be taken for a separator is refused`() {
+    @Test func `a comma that would act as a separator is refused`() {
         #expect(throws: EncodingError.self) {
             try URLFormEncoder(lists: .commas).query(["a": ["x,y", "z"]])
         }
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `capitals in a row are one word`() throws {
+    @Test func `consecutive capitals are one word`() throws {
         let snake = URLFormEncoder(keys: .snakeCase)
         #expect(
             try snake.query(["apiURLPath": 1, "ID": 2, "already_so": 3])
@@ -209,7 +209,7 @@ import Testing
         boundary: "b"
     )
 
-    @Test func `a form in memory is what RFC 7578 says`() async throws {
+    @Test func `a form in memory has the format of RFC 7578`() async throws {
         let body = try Self.form.body()
         let text = String(decoding: try await body.collect(upTo: 1000).array, as: UTF8.self)
         #expect(
@@ -224,7 +224,7 @@ import Testing
         #expect(body.isInMemory)
     }
 
-    @Test func `no mark that combines hides the end of a name`() async throws {
+    @Test func `a combining mark does not hide the end of a name`() async throws {
         let form = MultipartForm(
             [.init("a\"\u{301}", .data(Data()), filename: "b\"\u{301}; c=\"")],
             boundary: "b"
@@ -249,7 +249,7 @@ import Testing
         #expect(text.hasSuffix("\r\n--\(form.boundary)--\r\n"))
     }
 
-    @Test func `a short form can be sent again, with files too`() async throws {
+    @Test func `a short form can be sent again, even with files`() async throws {
         let file = try ScratchFile("short")
         var form = MultipartForm(boundary: "b")
         form.append("f", file: file.path, filename: "n", contentType: nil)
@@ -259,7 +259,7 @@ import Testing
         #expect(text.hasSuffix("; filename=\"n\"\r\n\r\nshort\r\n--b--\r\n"))
     }
 
-    @Test func `the boundary stays the same from one attempt to the next`() throws {
+    @Test func `the boundary is the same in every attempt`() throws {
         let form = MultipartForm([.init("a", .data(Data()))])
         let builder = RequestBuilder("https://a.example").task(.multipart(form))
         #expect(try builder.build().text == builder.build().text)
@@ -268,11 +268,11 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "a\"", String(repeating: "x", count: 71), "ä"])
-    func `a boundary that no field may hold is refused`(boundary: String) {
+    func `a boundary that does not fit the field is refused`(boundary: String) {
         #expect(throws: NetworkError.self) { try MultipartForm([], boundary: boundary).body() }
     }
 
-    @Test func `a form goes with a query`() throws {
+    @Test func `a request may have a form and a query`() throws {
         let request = try RequestBuilder("https://a.example")
             .task(.multipartAndQuery(Self.form, query: ["a": "1"] as QueryItems)).build()
         #expect(request.target == "/?a=1")
@@ -280,7 +280,7 @@ import Testing
     }
 }
 
-/// A file for one test, in the directory for temporary files.
+/// A file for one test, in the temporary directory.
 final class ScratchFile: Sendable {
     let name = "netproxy-test-\(UUID().uuidString)"
     var path: String { FileManager.default.temporaryDirectory.appending(path: name).path() }

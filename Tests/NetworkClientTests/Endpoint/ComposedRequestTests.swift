@@ -27,7 +27,7 @@ import Testing
         }.build()
     }
 
-    @Test func `a request is composed piece by piece`() throws {
+    @Test func `a request is composed of parts`() throws {
         let request = try composed(isUrgent: false)
         #expect(request.method == .post)
         #expect(request.origin.description == "http://api.example.com:8080")
@@ -42,14 +42,14 @@ import Testing
         #expect(String(decoding: content.array, as: UTF8.self) == #"{"item":"lamp"}"#)
     }
 
-    @Test func `conditions and loops choose pieces`() throws {
+    @Test func `conditions and loops choose the parts of a request`() throws {
         let request = try composed(isUrgent: true, tags: ["a", "b"])
         #expect(request.headers["Priority"] == "u=1")
         #expect(request.headers[.cacheControl] == nil)
         #expect(request.headers.values(of: "X-Tag") == ["a", "b"])
     }
 
-    @Test func `what is composed is encoded as the channel says`() async throws {
+    @Test func `a composed request uses the channel's encoders`() async throws {
         struct Sized: Encodable, Sendable {
             var pageSize = 1
         }
@@ -65,7 +65,7 @@ import Testing
         #expect(stub.requests.map(\.text) == [#"{"page_size":1}"#, #"{"pageSize":1}"#])
     }
 
-    @Test func `a composed request that is never to be signed is not`() async throws {
+    @Test func `a composed request with authorization never is not signed`() async throws {
         let stub = StubTransport { _ in .status(200) }
         let manager = NetworkManager<OrderEndpoint>(
             .stubbed(stub, authorizer: try StaticAuthorizer.bearer(Secret("t")))
@@ -75,7 +75,7 @@ import Testing
         options.authorization = .never
         _ = try await manager.perform(RequestBuilder("https://a.example"), options: options)
         _ = try await manager.perform(RequestBuilder("https://a.example"))
-        // What stands at the call is nearer than options that several may share.
+        // The argument of the call wins over the options, which several calls may share.
         _ = try await manager.perform(
             RequestBuilder("https://a.example"),
             authorization: .required,
@@ -84,7 +84,7 @@ import Testing
         #expect(stub.requests.map(\.authorization) == [nil, nil, "Bearer t", "Bearer t"])
     }
 
-    @Test func `what an endpoint says holds for what is composed of it`() async throws {
+    @Test func `the settings of an endpoint apply to a request composed of it`() async throws {
         struct Strict: Endpoint {
             let baseURL: BaseURL = "https://a.example"
             let path = "/x"
@@ -105,7 +105,7 @@ import Testing
         #expect(stub.requests.map(\.authorization) == ["Bearer t", nil, "Bearer t"])
     }
 
-    @Test func `later pieces win, and an endpoint is one`() throws {
+    @Test func `later parts win, and an endpoint is a part`() throws {
         let request = try RequestBuilder {
             URLPath("/lost")
             OrderEndpoint.list
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `content comes from a value, a form, bytes or a text`() throws {
+    @Test func `content may be a value, a form, bytes or a text`() throws {
         let tasks: [(HTTPTask, String, String)] = [
             (.json(Filter(state: "x")), "application/json", #"{"state":"x"}"#),
             (.form(["a": "1 2"] as QueryItems), "application/x-www-form-urlencoded", "a=1+2"),
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func `a piece that cannot be sent is an error when the request is built`() {
+    @Test func `an invalid part is an error when the request is built`() {
         for builder in [
             RequestBuilder { Headers(["a b": "1"]) }, RequestBuilder { URLPath("/x") },
             RequestBuilder { URLHost("a b") },
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `a composed request is performed within its time`() async throws {
+    @Test func `a composed request ends at its timeout`() async throws {
         let clock = ManualClock(sleeping: .skipped)
         let stub = StubTransport(clock: clock) { _ in .never }
         var channel = NetworkChannel.stubbed(stub)

@@ -30,7 +30,7 @@ private enum ShopEndpoint: Endpoint {
     }
 }
 
-/// An endpoint as a struct with a field whose value may be anything.
+/// An endpoint as a struct, with an arbitrary value in a field.
 private struct Tagged: Endpoint {
     let tag: String
     var baseURL: BaseURL { "http://localhost:8080" }
@@ -52,7 +52,7 @@ private struct Tagged: Endpoint {
         #expect(create.headers[.contentType] == "application/json")
     }
 
-    @Test func `everything but base URL and path has a default`() throws {
+    @Test func `all members but base URL and path have defaults`() throws {
         struct Least: Endpoint {
             var baseURL: BaseURL { "https://a.example" }
             var path: String { "" }
@@ -67,7 +67,7 @@ private struct Tagged: Endpoint {
         #expect(try RequestBuilder(least).build().target == "/")
     }
 
-    @Test func `an endpoint describes itself by method and URL`() {
+    @Test func `the description of an endpoint is its method and URL`() {
         #expect("\(ShopEndpoint.list(page: 2))" == "GET https://api.example.com/v1/orders")
         #expect(ShopEndpoint.order(id: "a/b").url == "https://api.example.com/v1/orders/a%2Fb")
     }
@@ -79,13 +79,13 @@ private struct Tagged: Endpoint {
         }
     }
 
-    @Test func `a value in a path is one segment, whatever it holds`() throws {
+    @Test func `any value in a path is one segment`() throws {
         let request = try RequestBuilder(ShopEndpoint.order(id: "1/2?x=3#é %2F")).build()
         #expect(request.target == "/v1/orders/1%2F2%3Fx%3D3%23%C3%A9%20%252F")
     }
 
     @Test(arguments: [".", ".."])
-    func `a value in a path is no step to another path`(id: String) throws {
+    func `a value in a path cannot lead to another path`(id: String) throws {
         for path in ["/orders/\(segment: id)", "/a/\(segment: id)/lines", "/\(segment: id)"] {
             let error = #expect(throws: NetworkError.self) {
                 try RequestBuilder("https://api.example.com/v1").path(path).build()
@@ -103,7 +103,7 @@ private struct Tagged: Endpoint {
         "https://a.example/#x", "https://a b.example", "https://a.example:0",
         "https://a.example/%zz", "https://a.example/ä",
     ])
-    func `an invalid base URL is an error that shows it`(text: String) {
+    func `the error of an invalid base URL contains it`(text: String) {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder(BaseURL(text)).path("/x").build()
         }
@@ -111,7 +111,7 @@ private struct Tagged: Endpoint {
         #expect(error?.detail.contains("'\(text)'") == true)
     }
 
-    @Test func `a base URL reads scheme, host, port and path`() {
+    @Test func `a base URL consists of scheme, host, port and path`() {
         let url: BaseURL = "HTTPS://API.example.com:8443/a/b//"
         #expect(url.origin == Origin(scheme: .https, host: "api.example.com", port: 8443))
         #expect(url.path == "/a/b")
@@ -126,7 +126,7 @@ private struct Tagged: Endpoint {
     }
 
     @Test(arguments: ["a\r\nX: y", "\0", " a", "a\u{7F}"])
-    func `a value that no field may hold is an error, not a trap`(value: String) {
+    func `a value that does not fit a field is an error, not a trap`(value: String) {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder(Tagged(tag: value)).build()
         }
@@ -142,7 +142,7 @@ private struct Tagged: Endpoint {
         "https://hunter2@[::1", "//bob:hunter2@a.example", "bob:hunter2@a.example",
         "https:/bob:hunter2@a.example", "https://bob:hunter2#@a.example",
     ])
-    func `an invalid base URL is shown without the secrets in it`(text: String) throws {
+    func `the error of an invalid base URL contains no secrets`(text: String) throws {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder(BaseURL(text)).path("/x").build()
         }
@@ -168,7 +168,7 @@ private struct Tagged: Endpoint {
         #expect(request.target == "/v2/a%20b?q&r=%C3%BC")
     }
 
-    @Test func `an endpoint as a value needs no type`() throws {
+    @Test func `an endpoint may be a value without its own type`() throws {
         let endpoint = PathEndpoint(
             "/a",
             of: "https://a.example",
@@ -179,7 +179,7 @@ private struct Tagged: Endpoint {
         #expect(try RequestBuilder(endpoint).build().method == .delete)
     }
 
-    @Test func `fields are available as a dictionary, and by their usual names`() throws {
+    @Test func `fields convert to a dictionary with lower-case names`() throws {
         var headers = try HTTPHeaders(validating: ["X-A": "1", "x-a": "2"])
         headers.append(.bearer(Secret("t")))
         #expect(headers.dictionary == ["x-a": "1, 2", "authorization": "Bearer t"])
@@ -189,7 +189,7 @@ private struct Tagged: Endpoint {
         #expect(headers.dictionary == ["x-a": "3"])
     }
 
-    @Test func `names and values from anywhere are set, or refused by name`() throws {
+    @Test func `invalid names and values are refused by name`() throws {
         var headers: HTTPHeaders = ["X-A": "1", "x-a": "2"]
         try headers.set("X-A", "3")
         try headers.append("x-b", "4")
@@ -230,13 +230,13 @@ private struct Tagged: Endpoint {
             (.basic(username: "a", password: Secret("b")), "Authorization: Basic YTpi"),
         ] as [(HTTPField, String)]
     )
-    func `a helper writes the usual field`(_ field: HTTPField, _ line: String) throws {
+    func `a helper creates the usual field`(_ field: HTTPField, _ line: String) throws {
         #expect("\(field.name): \(field.value)" == line)
     }
 }
 
 extension Request {
-    /// The body as text, where it is in memory.
+    /// The body as text, if it is in memory.
     var text: String? {
         if case .bytes(let bytes) = body {
             String(decoding: bytes.array, as: UTF8.self)

@@ -7,7 +7,7 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// No value from outside ends the process: it is sent as it is, or an error names what is wrong.
+/// Tests that no external value crashes the process: it is sent unchanged, or an error names the problem.
 @Suite struct HostileValueTests {
     private static let values = [
         "", " ", "\n", "a\r\nX-Evil: 1", "a\0b", "\u{7F}", " a", "a ", "\u{FFFD}\u{FEFF}", "é", "😀",
@@ -15,7 +15,7 @@ import Testing
         String(repeating: "a", count: 70_000), String(repeating: "\n", count: 70_000),
     ]
 
-    /// The error of a build, if there is one; it has one line, of moderate length, without the value.
+    /// Returns the error of a build, if any, and checks that it is short and has one line.
     private static func refusal(_ request: () throws -> Request) throws -> NetworkError? {
         do {
             _ = try request()
@@ -33,7 +33,7 @@ import Testing
     private static func isSendable(_ value: String) -> Bool { HTTPField("X-A", value) != nil }
 
     @Test(arguments: values.indices)
-    func `an unfit value of a field is refused when the request is built`(index: Int) throws {
+    func `an invalid field value is refused when the request is built`(index: Int) throws {
         let value = Self.values[index]
         let sections: [HTTPHeaders] = [
             ["X-First": "1", .authorization: value], HTTPHeaders(["Authorization": value]),
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: values.indices)
-    func `a name that is no token is refused when the request is built`(index: Int) throws {
+    func `an invalid field name is refused when the request is built`(index: Int) throws {
         let name = Self.values[index]
         let written = HTTPFieldName(stringLiteral: name)
         let sections: [HTTPHeaders] = [[written: "1"], HTTPHeaders([name: "1"])]
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `an unfit field survives each way of copying, and is never sent`() throws {
+    @Test func `an invalid field survives every kind of copy, and is never sent`() throws {
         let unfit: HTTPHeaders = [.cookie: "a\n", "X-Fit": "1"]
         var copies = [HTTPHeaders(unfit), unfit]
         copies.append(try HTTPHeaders(validating: [:]))
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a call with an unfit field fails before it is sent`() async throws {
+    @Test func `a call with an invalid field fails before it is sent`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let address = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
         let request = Request(origin: address, target: "/", headers: ["X-User": "a\r\nX-Evil: 1"])
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: values.indices)
-    func `texts for the parts of a request never trap`(index: Int) throws {
+    func `arbitrary text in the parts of a request never traps`(index: Int) throws {
         let text = Self.values[index]
         _ = try Self.refusal { try RequestBuilder(BaseURL(text)).path(text).build() }
         _ = try Self.refusal { try Self.base.path(text).query([text: text]).build() }
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [Int.min, -1, 0, 99, 100, 999, 1000, .max])
-    func `a literal of a status is always one`(code: Int) {
+    func `a status literal is always a valid status`(code: Int) {
         #expect((100...999).contains(HTTPStatus(integerLiteral: code).rawValue))
     }
 }

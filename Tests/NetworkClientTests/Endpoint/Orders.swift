@@ -62,13 +62,13 @@ struct Order: Codable, Sendable, Hashable {
     var name: String
 }
 
-/// How the server of the tests describes an error.
+/// The test server's description of an error.
 struct ServerError: Decodable, Equatable {
     var code: String
 }
 
 extension NetworkChannel {
-    /// A channel over a stub, without waits between attempts.
+    /// Returns a channel with a stub and no waits between attempts.
     static func stubbed(
         _ stub: any HTTPTransport,
         authorizer: (any Authorizing)? = nil,

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Notes its name on the way out and on the way back.
+/// Records its name before and after the rest of the chain.
 private struct Noting: RequestInterceptor {
     let name: String
     let notes: Notes
@@ -27,7 +27,7 @@ private final class Notes: Sendable {
     func add(_ note: String) { list.withLock { $0.append(note) } }
 }
 
-/// Fails in a way of its own.
+/// Throws its own kind of error.
 private struct Failing: RequestInterceptor {
     struct Reason: Error {}
 
@@ -40,7 +40,7 @@ private struct Failing: RequestInterceptor {
     }
 }
 
-/// Repeats what it is told to.
+/// Retries the given statuses, and all failures.
 private struct Repeating: RequestRetrier {
     let statuses: Set<HTTPStatus>
     var delay = Duration.zero
@@ -61,7 +61,7 @@ private struct Repeating: RequestRetrier {
 @Suite struct InterceptorTests {
     private let endpoint = PathEndpoint("/x", of: "https://a.example", method: .put)
 
-    @Test func `interceptors of the channel stand around those of the call`() async throws {
+    @Test func `interceptors of the channel enclose those of the call`() async throws {
         let notes = Notes()
         let stub = StubTransport { _ in .status(200) }
         let manager = NetworkManager<PathEndpoint>(
@@ -101,7 +101,9 @@ private struct Repeating: RequestRetrier {
     }
 
     @Test(arguments: [(0, 1), (1, 2), (9, 3), (-1, 1), (.max, 3)])
-    func `a call allows a retrier no more than it does`(retries: Int, sends: Int) async throws {
+    func `a call can lower the limit of a retrier, but not raise it`(retries: Int, sends: Int)
+        async throws
+    {
         let stub = StubTransport { _ in .status(429) }
         let retrying = RetryingInterceptor(Repeating(statuses: [429]), limit: 3)
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub, interceptors: [retrying]))
@@ -111,7 +113,7 @@ private struct Repeating: RequestRetrier {
         #expect(stub.requests.count == sends)
     }
 
-    @Test func `a retrier begins no wait that the deadline ends`() async throws {
+    @Test func `a retrier does not wait beyond the deadline`() async throws {
         let clock = ManualClock(sleeping: .skipped)
         let stub = StubTransport { _ in .status(429) }
         let chain = RequestChain(
@@ -126,7 +128,7 @@ private struct Repeating: RequestRetrier {
         #expect(clock.slept.isEmpty)
     }
 
-    @Test func `a retrier's waits are on its clock`() async throws {
+    @Test func `a retrier waits on its clock`() async throws {
         let clock = ManualClock(sleeping: .skipped)
         let stub = StubTransport()
         stub.answer(.put, "/x", with: .status(429), .status(200))
@@ -139,7 +141,7 @@ private struct Repeating: RequestRetrier {
         #expect(clock.slept == [.seconds(9)])
     }
 
-    @Test func `a streamed body is not sent twice for a retrier`() async throws {
+    @Test func `a retrier does not send a streamed body twice`() async throws {
         let stub = StubTransport { _ in .status(429) }
         let retrying = RetryingInterceptor(Repeating(statuses: [429]))
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub, interceptors: [retrying]))
@@ -152,7 +154,7 @@ private struct Repeating: RequestRetrier {
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `an error names the interceptor it comes from`() async throws {
+    @Test func `an error names the interceptor that threw it`() async throws {
         let notes = Notes()
         let stub = StubTransport { _ in .status(200) }
         let manager = NetworkManager<PathEndpoint>(
@@ -186,7 +188,7 @@ private struct Repeating: RequestRetrier {
             (.safe, true, true), (.idempotentOnly, true, false), (.unsafe, false, false),
         ] as [(NetworkError.RetrySafety, Bool, Bool)]
     )
-    func `an error says whether a retry is safe`(
+    func `an error contains whether a retry is safe`(
         _ safety: NetworkError.RetrySafety,
         _ get: Bool,
         _ post: Bool
@@ -201,7 +203,7 @@ private struct Repeating: RequestRetrier {
         #expect(throws: NetworkError.self) { try error.decode(ServerError.self) }
     }
 
-    @Test func `faults of a connection are repeated by the channel`() async throws {
+    @Test func `connection faults are retried by the channel`() async throws {
         let faults = FaultInterceptor(.connectionRefused, .first(2))
         let stub = StubTransport { _ in .status(200) }
         let notes = Notes()
@@ -215,7 +217,7 @@ private struct Repeating: RequestRetrier {
     }
 
     @Test(arguments: [(nil, 3), (0, 1), (1, 2), (2, 3), (4, 5), (-1, 1)])
-    func `a call may want another number of retries than its channel`(
+    func `a call may set its own number of retries`(
         _ retries: Int?,
         _ sent: Int
     ) async throws {
@@ -232,7 +234,7 @@ private struct Repeating: RequestRetrier {
         }
     }
 
-    @Test func `where the channel repeats nothing, a call does not either`() async throws {
+    @Test func `a call does not retry if its channel does not`() async throws {
         let faults = FaultInterceptor(.connectionRefused, .first(10))
         var channel = NetworkChannel.stubbed(
             FaultyTransport(StubTransport { _ in .status(200) }, faults)
@@ -263,7 +265,7 @@ private struct Repeating: RequestRetrier {
         return statuses
     }
 
-    @Test func `a plan says which attempts are hit`() async {
+    @Test func `a plan selects the attempts with a fault`() async {
         #expect(
             await statuses(FaultInterceptor(.status(503), .first(2)), 4) == [503, 503, 200, 200]
         )
@@ -275,14 +277,14 @@ private struct Repeating: RequestRetrier {
         #expect(await statuses(FaultInterceptor(.cut(after: 2), .every(0)), 1) == [200])
     }
 
-    @Test func `the same seed hits the same attempts`() async {
+    @Test func `the same seed selects the same attempts`() async {
         let first = await statuses(FaultInterceptor(.status(500), .share(0.3, seed: 7)), 200)
         let second = await statuses(FaultInterceptor(.status(500), .share(0.3, seed: 7)), 200)
         #expect(first == second)
         #expect((30...90).contains(first.count { $0 == 500 }))
     }
 
-    @Test func `latency is on the test's clock`() async {
+    @Test func `latency uses the test's clock`() async {
         let clock = ManualClock(sleeping: .skipped)
         let fault = FaultInterceptor(.latency(.seconds(60)), .every(1), clock: clock)
         #expect(await statuses(fault, 2) == [200, 200])
@@ -291,12 +293,12 @@ private struct Repeating: RequestRetrier {
 }
 
 @Suite struct StubTests {
-    @Test func `a manager answers from samples without a transport`() async throws {
+    @Test func `a manager responds from samples without a transport`() async throws {
         let manager = NetworkManager<OrderEndpoint>(stubbing: .stubbed(StubTransport()))
         #expect(try await manager.request(.order(3), as: Order.self).name == "sample")
     }
 
-    @Test func `never means the channel's transport`() async throws {
+    @Test func `never uses the channel's transport`() async throws {
         let stub = StubTransport { _ in .json(#"{"id":1,"name":"live"}"#) }
         let manager = NetworkManager<OrderEndpoint>(stubbing: .stubbed(stub)) { endpoint in
             if case .order(1) = endpoint { .never } else { .immediate }
@@ -306,7 +308,7 @@ private struct Repeating: RequestRetrier {
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `a delay is on the channel's clock`() async throws {
+    @Test func `a delay uses the channel's clock`() async throws {
         let clock = ManualClock(sleeping: .skipped)
         var channel = NetworkChannel.stubbed(StubTransport())
         channel.clock = clock
@@ -317,7 +319,7 @@ private struct Repeating: RequestRetrier {
         #expect(clock.slept == [.seconds(30)])
     }
 
-    @Test func `answers come in their order, and the last one stays`() async throws {
+    @Test func `responses come in order, and the last one repeats`() async throws {
         let stub = StubTransport()
         stub.answer(.get, "/v1/*", with: .status(500), .json("1"), .json("2"))
         var channel = NetworkChannel.stubbed(stub)

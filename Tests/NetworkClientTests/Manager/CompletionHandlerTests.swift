@@ -4,11 +4,11 @@ import NetworkTesting
 import Synchronization
 import Testing
 
-/// Calls with completion handlers, as an app without async/await makes them.
+/// Tests of calls with completion handlers, for clients without async/await.
 @Suite struct CompletionHandlerTests {
     private struct Order: Decodable, Equatable { var id: Int }
 
-    /// Its handlers touch what only the main actor may.
+    /// A model with handlers that access state of the main actor.
     @MainActor
     private final class Model {
         var outcomes: [String] = []
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `every call has a handler that is called on the actor it was written in`() async {
+    @Test func `a completion handler is called on the actor of its caller`() async {
         let manager = NetworkManager<PathEndpoint>(
             NetworkChannel(transport: StubTransport { _ in .json(#"{"id":7}"#) })
         )
@@ -69,7 +69,7 @@ import Testing
         )
     }
 
-    @Test func `a cancelled call says so, as Swift does`() async {
+    @Test func `a canceled call throws cancelled, with CancellationError as its cause`() async {
         let manager = NetworkManager<PathEndpoint>(
             NetworkChannel(transport: StubTransport { _ in .never })
         )

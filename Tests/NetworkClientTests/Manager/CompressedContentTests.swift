@@ -6,9 +6,9 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Compressed content over real sockets.
+/// Tests of compressed content over real sockets.
 @Suite struct CompressedContentTests {
-    /// `{"name":"one","all":[1,2,3]}`, by CPython's zlib, brotli and zstd.
+    /// `{"name":"one","all":[1,2,3]}`, compressed by CPython's zlib, brotli and zstd.
     private static let text = #"{"name":"one","all":[1,2,3]}"#
     private static let samples: [String: String] = [
         "gzip": "H4sIAAAAAAACA6tWykvMTVWyUsrPS1XSUUrMyVGyijbUMdIxjq0FACndPAAcAAAA",
@@ -26,7 +26,7 @@ import Testing
         Data(base64Encoded: samples[coding] ?? "").map(Array.init) ?? []
     }
 
-    /// A server whose content comes in pieces of `size` bytes, with a length or in chunks.
+    /// Starts a server with content in pieces of `size` bytes, with a length or in chunks.
     private static func server(
         _ fields: String,
         _ content: [UInt8],
@@ -67,7 +67,9 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "deflate", "br", "zstd"], [1, -1, Int.max])
-    func `content is decoded however it comes`(coding: String, size: Int) async throws {
+    func `content is decoded with every framing and piece size`(coding: String, size: Int)
+        async throws
+    {
         let origin = try await Self.server(
             "Content-Encoding: \(coding)",
             Self.bytes(coding),
@@ -88,7 +90,7 @@ import Testing
         ("X-Gzip", "gzip", nil), ("identity, gzip", "gzip", nil),
         ("aws-chunked,gzip", "gzip", "aws-chunked"),
     ])
-    func `names are read generously, and unknown ones stay`(
+    func `coding names are matched leniently, and unknown ones are kept`(
         field: String,
         coding: String,
         rest: String?
@@ -100,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: ["utf-8", "compress", "gzip, none"])
-    func `content of an unknown coding stays as it is`(field: String) async throws {
+    func `content of an unknown coding is unchanged`(field: String) async throws {
         let origin = try await Self.server("Content-Encoding: \(field)", Array("plain".utf8))
         let response = try await manager().perform(request(origin))
         #expect(response.text == "plain")
@@ -111,7 +113,7 @@ import Testing
     @Test func `content of several codings is decoded in turn, up to three`() async throws {
         let twice = Self.bytes("gzip")
         let origin = try await Self.server("Content-Encoding: br, gzip", twice)
-        // What gzip holds is no br.
+        // The result of gzip is not valid br.
         let asked = try request(origin)
         let manager = try manager()
         let error = await #expect(throws: NetworkError.self) { try await manager.perform(asked) }
@@ -124,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "deflate", "br", "zstd"])
-    func `content that is cut or malformed is an error that names the coding`(coding: String)
+    func `the error of truncated or malformed content names the coding`(coding: String)
         async throws
     {
         let whole = Self.bytes(coding)
@@ -152,7 +154,7 @@ import Testing
         #expect(error?.response?.text == Self.text)
     }
 
-    @Test func `what has no content has nothing to decode`() async throws {
+    @Test func `a response without content is not decoded`() async throws {
         let manager = try manager()
         let head = try await Self.server("Content-Encoding: gzip", [])
         let empty = try await manager.perform(request(head))
@@ -166,7 +168,7 @@ import Testing
         #expect(try await manager.perform(request(unchanged), options: options).status == 304)
     }
 
-    @Test func `who asks for other bytes gets them as they are`() async throws {
+    @Test func `a caller that disables compression gets the raw bytes`() async throws {
         let origin = try await Self.server("Content-Encoding: gzip", Self.bytes("gzip"))
         let raw = Data(Self.bytes("gzip"))
         let off = try manager { $0.acceptsCompression = false }
@@ -187,7 +189,7 @@ import Testing
         #expect(origin.requests.last?["Accept-Encoding"] == "identity")
     }
 
-    @Test func `a stream is decoded as it comes`() async throws {
+    @Test func `a stream is decoded piece by piece`() async throws {
         let origin = try await Self.server(
             "Content-Encoding: br",
             Self.bytes("br"),
@@ -201,7 +203,7 @@ import Testing
         #expect(text == Self.text)
     }
 
-    @Test func `a program's interceptor sees decoded content`() async throws {
+    @Test func `a custom interceptor receives decoded content`() async throws {
         struct Length: RequestInterceptor {
             func intercept(_ request: Request, context: inout RequestContext, next: RequestChain)
                 async throws -> Response

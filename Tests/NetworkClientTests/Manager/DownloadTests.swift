@@ -11,7 +11,7 @@ import Testing
         side: .upstream,
         detail: "cut"
     )
-    /// The content cannot have changed twice in the second that it was last changed in.
+    /// The content cannot have changed again in the second of its last modification.
     private static let dated: HTTPHeaders = [
         .lastModified: "Sat, 21 Nov 2026 06:00:00 GMT", .date: "Sat, 21 Nov 2026 06:00:01 GMT",
     ]
@@ -42,7 +42,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
     }
 
-    @Test func `a source that ends at being cancelled leaves no file`() async throws {
+    @Test func `a source that ends on cancellation leaves no file`() async throws {
         let body = StalledBody("abc", whenCancelled: .success(()))
         let stub = StubTransport { _ in
             .response(Response(status: 200, body: .stream(body, length: nil)))
@@ -63,7 +63,7 @@ import Testing
         #expect(body.isGivenUp)
     }
 
-    @Test func `a download that breaks off goes on where it was`() async throws {
+    @Test func `an interrupted download is resumed`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -80,7 +80,7 @@ import Testing
         #expect(second[.acceptEncoding] == "identity")
     }
 
-    @Test func `what is thrown after that can be resumed later`() async throws {
+    @Test func `the error of an interrupted download can be resumed later`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -103,7 +103,7 @@ import Testing
         #expect(try content(target) == "abcdef")
     }
 
-    @Test func `content that changed in between starts over`() async throws {
+    @Test func `a download of changed content starts over`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -115,9 +115,9 @@ import Testing
         #expect(try content(target) == "new content")
     }
 
-    /// As servers do that do not look at `If-Range`.
+    /// Like servers that ignore `If-Range`.
     @Test(arguments: ["\"2\"", "W/\"1\""])
-    func `a part of other content is not appended to what came before`(tag: String) async throws {
+    func `a range of changed content is not appended`(tag: String) async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -131,7 +131,7 @@ import Testing
         #expect(stub.requests[2].request.headers[.range] == nil)
     }
 
-    @Test func `nor is a part of content of another length`() async throws {
+    @Test func `a range of content with another length is not appended`() async throws {
         let stub = StubTransport()
         let (first, second): (HTTPHeaders, HTTPHeaders) = (
             [.contentRange: "bytes 3-5/9"], [.contentRange: "bytes 6-8/10"]
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes 2-5/6", "bytes 4-5/6", "nonsense"])
-    func `another range than the one that was asked for is refused`(range: String) async throws {
+    func `a range other than the requested one is refused`(range: String) async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -200,7 +200,7 @@ import Testing
         try? FileManager.default.removeItem(atPath: "\(target).part")
     }
 
-    @Test func `without a strong validator no partial file is left`() async throws {
+    @Test func `no partial file is kept without a strong validator`() async throws {
         let stub = StubTransport { _ in
             .pieces(["abc"], headers: [.etag: "W/\"1\""], then: Self.cut)
         }
@@ -212,7 +212,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
     }
 
-    @Test func `an origin that sends no new content is not asked for ever`() async throws {
+    @Test func `a download that gets no new content is not retried forever`() async throws {
         let stub = StubTransport { asked in
             asked.request.headers.contains(HTTPFieldName.range)
                 ? .pieces([], status: 206, headers: [.contentRange: "bytes 3-5/6"], then: Self.cut)
@@ -226,7 +226,7 @@ import Testing
         try FileManager.default.removeItem(atPath: "\(target).part")
     }
 
-    @Test func `a response that is no success is no file`() async throws {
+    @Test func `an error response does not become a file`() async throws {
         let stub = StubTransport { _ in .json("{}", status: 404) }
         let error = await #expect(throws: NetworkError.self) {
             try await manager(stub).download(endpoint, to: target)
@@ -235,7 +235,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: target))
     }
 
-    @Test func `a file that cannot be written is an error with its name`() async throws {
+    @Test func `the error of an unwritable file contains its name`() async throws {
         let stub = StubTransport { _ in .pieces(["abc"]) }
         let error = await #expect(throws: NetworkError.self) {
             try await manager(stub).download(endpoint, to: "/nowhere/file")
@@ -244,7 +244,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/null", "/etc/hostname", "nowhere"])
-    func `what is no file is not replaced by one`(destination: String) async throws {
+    func `a download replaces only regular files`(destination: String) async throws {
         let stub = StubTransport { _ in .pieces(["abc"]) }
         let files = FileManager.default
         try files.createSymbolicLink(atPath: target, withDestinationPath: destination)
@@ -261,7 +261,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes */2", "bytes */9"])
-    func `content of another length in between starts over`(range: String) async throws {
+    func `a download of content with another length starts over`(range: String) async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -275,7 +275,7 @@ import Testing
         #expect(try content(target) == "new content")
     }
 
-    @Test func `a partial file that went away is no obstacle`() async throws {
+    @Test func `a download starts over if its partial file is gone`() async throws {
         let point = ResumePoint(
             partialPath: "\(target).part",
             received: 3,
@@ -299,7 +299,7 @@ import Testing
         let target = target
         defer { try? FileManager.default.removeItem(atPath: target) }
         let stub = StubTransport { _ in
-            // No file gets the name of a directory, which is not there before.
+            // A file cannot replace a directory. The directory appears only during the download.
             try FileManager.default.createDirectory(
                 atPath: target,
                 withIntermediateDirectories: true
@@ -314,7 +314,7 @@ import Testing
         try? FileManager.default.removeItem(atPath: "\(target).part")
     }
 
-    @Test func `two downloads into one file do not mix`() async throws {
+    @Test func `two downloads to the same file do not mix`() async throws {
         let clock = ManualClock()
         let body = HeldBody(clock)
         let slow = StubTransport { _ in
@@ -333,7 +333,7 @@ import Testing
         #expect(try content(target) == "first")
     }
 
-    @Test func `a file that another download writes is not resumed`()
+    @Test func `a partial file of another download is not resumed`()
         async throws
     {
         let clock = ManualClock()
@@ -344,7 +344,7 @@ import Testing
         let first = Task { try await manager(slow).download(endpoint, to: target) }
         await clock.untilSomebodySleeps()
         let point = ResumePoint(partialPath: "\(target).part", received: 3, validator: "\"1\"")
-        // The content is another: nothing of what came before is of use.
+        // The content has changed, so the earlier part is useless.
         let changed = StubTransport { _ in .pieces(["second"], headers: [.etag: "\"2\""]) }
         let error = await #expect(throws: NetworkError.self) {
             try await manager(changed).download(endpoint, to: target, resuming: point)
@@ -355,7 +355,7 @@ import Testing
         #expect(try content(target) == "first")
     }
 
-    @Test func `progress counts what came before`() async throws {
+    @Test func `progress includes the resumed part`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -373,7 +373,7 @@ import Testing
     }
 }
 
-/// Content whose second half comes a second later.
+/// Content with a second half one second later.
 private final class HeldBody: BodySource {
     private let clock: ManualClock
     private let rest = Mutex(["t", "firs"])

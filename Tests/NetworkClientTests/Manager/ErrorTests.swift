@@ -3,12 +3,12 @@ import NetworkClient
 import NetworkTesting
 import Testing
 
-/// What an error tells.
+/// Tests of the facts in an error.
 @Suite struct ErrorTests {
     private let endpoint = PathEndpoint("/x", of: "https://a.example")
 
     @Test(arguments: [0, 1])
-    func `the content of an error is cut after its limit only`(more: Int) async throws {
+    func `the content of an error is truncated only beyond its limit`(more: Int) async throws {
         let content = String(repeating: "x", count: FailedResponse.contentLimit + more)
         let stub = StubTransport { _ in .pieces([content], status: 500) }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
@@ -23,7 +23,7 @@ import Testing
             ("Sat, 21 Nov 2026 06:00:30 GMT", 30), ("Sat, 21 Nov 2026 05:00:00 GMT", 0),
         ] as [(String, Int?)]
     )
-    func `an error knows when to try again, by seconds or by a date`(
+    func `an error contains the retry time from seconds or a date`(
         _ text: String,
         _ seconds: Int?
     ) async throws {
@@ -44,7 +44,7 @@ import Testing
         return decoder
     }
 
-    /// An endpoint with a decoder of its own.
+    /// An endpoint with its own decoder.
     private struct Snake: Endpoint {
         var baseURL: BaseURL { "https://a.example" }
         var path: String { "/x" }
@@ -57,7 +57,7 @@ import Testing
 
     private let troubled = StubTransport { _ in .json(#"{"error_code":"E7"}"#, status: 422) }
 
-    @Test func `an error is decoded as the content would have been`() async throws {
+    @Test func `an error is decoded with the decoder of the content`() async throws {
         var channel = NetworkChannel.stubbed(troubled)
         let own = await #expect(throws: NetworkError.self) {
             try await NetworkManager<Snake>(channel).send(Snake())
@@ -73,7 +73,7 @@ import Testing
         #expect(try fed?.decode(Trouble.self) == Trouble(errorCode: "E7"))
     }
 
-    @Test func `a decoder that is named wins, and its failure is one of the library`() async {
+    @Test func `an explicit decoder wins, and its failure is a NetworkError`() async {
         var channel = NetworkChannel.stubbed(troubled)
         channel.decoder = Self.snake
         let error = await #expect(throws: NetworkError.self) {
@@ -88,7 +88,7 @@ import Testing
         #expect(failure?.underlying is DecodingError)
     }
 
-    @Test func `an error tells what was asked, without the values of a query`() async throws {
+    @Test func `an error contains the request without the values of its query`() async throws {
         let manager = NetworkManager<PathEndpoint>(.stubbed(troubled))
         let long = String(repeating: "x", count: 21)
         let request = Request(
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.description.contains("a.example") == false)
     }
 
-    @Test func `every way to ask tells what was asked`() async throws {
+    @Test func `the error of every kind of call contains the request`() async throws {
         let stub = StubTransport { _ in .json("{}") }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
         let undecodable = await #expect(throws: NetworkError.self) {
@@ -131,7 +131,7 @@ import Testing
         #expect(error.localizedDescription == "dns_error: no such host")
     }
 
-    @Test func `a name with a colon is no user of basic authentication`() {
+    @Test func `basic authentication refuses a user name with a colon`() {
         for (name, password) in [("a:b", "c"), ("a", "c\n"), ("a\u{7F}", "c")] {
             let field = HTTPField.basic(username: name, password: Secret(password))
             let error = #expect(throws: NetworkError.self) {
@@ -143,8 +143,7 @@ import Testing
 }
 
 extension ErrorTests {
-    @Test func `an error has the status of its response, and says what kind it is of`() async throws
-    {
+    @Test func `an error has the status of its response, and its kind`() async throws {
         let stub = StubTransport { _ in .status(404) }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
         let error = await #expect(throws: NetworkError.self) {

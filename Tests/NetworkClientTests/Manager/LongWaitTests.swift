@@ -4,12 +4,12 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Waits that no clock can count.
+/// Tests of waits longer than any clock can measure.
 @Suite struct LongWaitTests {
     private let endpoint = PathEndpoint("/x", of: "https://a.example")
     private let forever = CallOptions(timeout: .seconds(Int64.max))
 
-    @Test func `a timeout of centuries is as good as no timeout`() async throws {
+    @Test func `a timeout of centuries equals no timeout`() async throws {
         let stub = StubTransport { _ in .json("1") }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
         #expect(try await manager.response(for: endpoint, options: forever).text == "1")
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `an authorizer that looks at no deadline holds no call up`() async throws {
+    func `an authorizer that ignores deadlines does not block a call`() async throws {
         let clock = ManualClock()
         var channel = NetworkChannel(
             transport: try PooledTransport(),
@@ -48,7 +48,7 @@ import Testing
     }
 }
 
-/// Gets its credential in an hour, whatever the call's deadline is.
+/// Takes an hour for its credential, and ignores the deadline.
 private struct EndlessAuthorizer: Authorizing {
     let clock: any NetworkClock
     var kind: String { "slow" }

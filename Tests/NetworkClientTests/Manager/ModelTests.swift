@@ -3,9 +3,9 @@ import NetworkTesting
 import OAuth
 import Testing
 
-/// What the doubles of `NetworkTesting` do as the real ones would.
+/// Tests that the doubles of `NetworkTesting` behave like the real types.
 @Suite struct ModelTests {
-    @Test func `content in pieces is whole for every request`() async throws {
+    @Test func `content in pieces is complete for every request`() async throws {
         let stub = StubTransport()
         stub.answer(.get, "/v1/*", with: .pieces(["1", "2"]))
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a wait for what does not come ends with its task`() async {
+    func `a canceled wait of a double returns`() async {
         let (stub, clock) = (StubTransport(), ManualClock())
         let waits = [
             Task { await stub.untilRequested(1) }, Task { await clock.untilSomebodySleeps() },
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `an authorization server knows a token of any letters`() async throws {
+    @Test func `an authorization server accepts a token of any characters`() async throws {
         let server = AuthorizationServerModel()
         server.admit(refreshToken: "a/b+c=\"")
         let oauth = OAuthManager(

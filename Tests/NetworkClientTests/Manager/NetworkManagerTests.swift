@@ -16,7 +16,7 @@ import Testing
         #expect(stub.requests[0].request.origin.host == "api.example.com")
     }
 
-    @Test func `the raw response has everything`() async throws {
+    @Test func `the raw response contains status, fields and content`() async throws {
         stub.answer(.get, "/v1/orders", with: .json("[1,2]", status: 203))
         let response = try await manager.response(for: .list)
         #expect(response.status == 203)
@@ -37,8 +37,7 @@ import Testing
     }
 
     @Test(arguments: [300, 304, 400, 404, 418, 500, 599] as [HTTPStatus])
-    func `a status that is no success is thrown with its response`(status: HTTPStatus) async throws
-    {
+    func `an unsuccessful status is thrown with its response`(status: HTTPStatus) async throws {
         stub.answer(.get, "/v1/orders", with: .json(#"{"code":"E7"}"#, status: status))
         let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
         #expect(error?.kind == .unacceptableResponse)
@@ -47,7 +46,7 @@ import Testing
         #expect(try error?.decode(ServerError.self) == ServerError(code: "E7"))
     }
 
-    @Test func `a long error response is kept in part`() async throws {
+    @Test func `a long error response is truncated`() async throws {
         let long = String(repeating: "x", count: FailedResponse.contentLimit)
         stub.answer(.get, "/v1/orders", with: .pieces([long, "y", "z"], status: 400))
         let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
@@ -55,7 +54,7 @@ import Testing
         #expect(error?.response?.isTruncated == true)
     }
 
-    @Test func `one rule says what a success is`() async throws {
+    @Test func `one rule defines success`() async throws {
         stub.answer(.get, "/v1/orders", with: .json("[]", status: 404))
         var channel = NetworkChannel.stubbed(stub)
         channel.validation = .any
@@ -75,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `content that is something else is thrown with its place`() async throws {
+    @Test func `undecodable content is thrown with its position`() async throws {
         stub.answer(.get, "/v1/orders/1", with: .json(#"{"id":"no","name":"secret"}"#))
         let error = await #expect(throws: NetworkError.self) {
             try await manager.request(.order(1), as: Order.self)
@@ -87,7 +86,7 @@ import Testing
         #expect(error?.underlying is DecodingError)
     }
 
-    @Test func `an unknown case is named without the value that came`() async throws {
+    @Test func `the error of an unknown case does not contain the received value`() async throws {
         enum Color: String, Decodable { case red }
         stub.answer(.get, "/v1/orders/1", with: .json(#"{"front":" value secret"}"#))
         let error = await #expect(throws: NetworkError.self) {
@@ -99,7 +98,7 @@ import Testing
         )
     }
 
-    @Test func `no content is a value where the status stands for it`() async throws {
+    @Test func `empty content is a value if the status allows it`() async throws {
         stub.answer(.delete, "/v1/orders/1", with: .status(204))
         _ = try await manager.request(.remove(1), as: NoContent.self)
         #expect(try await manager.request(.remove(1), as: Order?.self) == nil)
@@ -126,7 +125,7 @@ import Testing
         #expect(error?.kind == .httpResponseBodySize)
     }
 
-    @Test func `decoders go from call to endpoint to channel`() async throws {
+    @Test func `a call's decoder precedes the endpoint's and the channel's`() async throws {
         struct Snake: Decodable, Sendable { var orderName: String }
         stub.answer(.get, "/v1/orders", with: .json(#"{"order_name":"x"}"#))
         let snake = JSONDecoder()
@@ -141,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a call names its type, and wants its own decoder, retries and credential`()
+    @Test func `a call may set its type, decoder, retries and authorization`()
         async throws
     {
         struct Snake: Decodable, Sendable { var orderName: String }
@@ -159,7 +158,7 @@ import Testing
         )
         let order = try await manager.request(.list, as: Snake.self, options: options)
         #expect(order.orderName == "x")
-        // One attempt, and without the credential that others have.
+        // One attempt, without the credential of other calls.
         #expect(stub.requests.map(\.authorization) == [nil])
         await #expect(throws: NetworkError.self) { try await manager.send(.list) }
         let others = stub.requests.dropFirst().map(\.authorization)
@@ -180,7 +179,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1)])
-    func `a call without any time is not sent`(timeout: Duration) async throws {
+    func `a call with a zero timeout is not sent`(timeout: Duration) async throws {
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
         let error = await #expect(throws: NetworkError.self) {
             try await manager.send(.export, options: CallOptions(timeout: timeout))
@@ -189,7 +188,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func `content that never ends falls under the timeout`() async throws {
+    @Test func `the timeout covers content that never ends`() async throws {
         let clock = ManualClock()
         let stub = StubTransport { _ in
             .response(Response(status: 200, body: .stream(EndlessBody(), length: nil)))
@@ -205,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a failure whose content stalls is thrown at the timeout with what came`(
+    func `a failure with stalled content is thrown at the timeout, truncated`(
         _ transportWatches: Bool
     ) async throws {
         let clock = ManualClock()
@@ -222,7 +221,7 @@ import Testing
         #expect(await eventually { clock.sleepers == 1 })
         clock.advance(by: .seconds(5))
         #expect(await eventually { body.isGivenUp })
-        // Without a deadline it would go on for ever.
+        // Without a deadline, the call would never end.
         task.cancel()
         let error = await #expect(throws: NetworkError.self) { try await task.value }
         #expect(error?.kind == .unacceptableResponse)
@@ -231,7 +230,7 @@ import Testing
         #expect(error?.response?.isTruncated == true)
     }
 
-    @Test func `a cancelled task ends its call`() async throws {
+    @Test func `a canceled task ends its call`() async throws {
         stub.answer(.get, "/v1/orders", with: .never)
         let manager = manager
         let task = Task { try await manager.send(.list) }
@@ -241,7 +240,7 @@ import Testing
         #expect(error?.kind == .cancelled)
     }
 
-    @Test func `a request that was built by hand gets all that endpoints get`() async throws {
+    @Test func `a request built by hand is performed like an endpoint`() async throws {
         stub.answer(.get, "/x", with: .json("1"))
         let request = try RequestBuilder("https://other.example").path("/x").build()
         #expect(try await manager.perform(request).decode(Int.self) == 1)
@@ -256,7 +255,7 @@ import Testing
         #expect(stub.requests.isEmpty)
     }
 
-    @Test func `progress is told both ways`() async throws {
+    @Test func `progress is reported in both directions`() async throws {
         let seen = Mutex<[TransferProgress]>([])
         let stub = StubTransport { _ in .pieces(["abc", "de"]) }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
@@ -277,7 +276,7 @@ import Testing
     }
 }
 
-/// Watches the time up to the head, as it says.
+/// Declares that it watches the time up to the head.
 private struct WatchingTransport: HTTPTransport {
     let behind: any HTTPTransport
     func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
@@ -287,7 +286,7 @@ private struct WatchingTransport: HTTPTransport {
     }
 }
 
-/// Content that never comes; cancelling ends the wait.
+/// Content that never arrives; cancellation ends the wait.
 private final class EndlessBody: BodySource {
     func next() async throws -> ByteSlice? {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -311,7 +310,7 @@ private final class EndlessBody: BodySource {
         #expect(results.withLock { $0.count } == 1)
     }
 
-    @Test func `a call that is given up says so`() async throws {
+    @Test func `a canceled call completes with cancelled`() async throws {
         let stub = StubTransport { _ in .never }
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
         let kind = Mutex<ErrorKind?>(nil)

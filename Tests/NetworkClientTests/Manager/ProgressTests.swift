@@ -3,9 +3,9 @@ import NetworkTesting
 import Synchronization
 import Testing
 
-/// What a call tells of how far it is.
+/// Tests of the progress reported by a call.
 @Suite struct ProgressTests {
-    @Test func `the progress of content that is here at once is told`() async throws {
+    @Test func `the progress of content in memory is reported`() async throws {
         let seen = Mutex<[TransferProgress]>([])
         let options = CallOptions(progress: { progress in seen.withLock { $0.append(progress) } })
         let manager = NetworkManager<PathEndpoint>(.stubbed(StubTransport { _ in .json("[1]") }))

@@ -6,9 +6,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Redirects over real sockets.
+/// Tests of redirects over real sockets.
 @Suite struct RedirectTests {
-    /// A server that redirects as the query of the path says, and echoes the rest.
+    /// Starts a server that responds with `answer`.
     private func server(_ answer: @escaping @Sendable (RawMessage) -> String)
         async throws -> OriginServer
     {
@@ -51,7 +51,10 @@ import Testing
     }
 
     @Test(arguments: [301, 302, 303, 307, 308], [HTTPMethod.get, .head])
-    func `GET and HEAD are led on over the same connection`(status: Int, method: HTTPMethod)
+    func `GET and HEAD redirects are followed over the same connection`(
+        status: Int,
+        method: HTTPMethod
+    )
         async throws
     {
         let origin = try await server { request in
@@ -80,7 +83,7 @@ import Testing
         #expect(response.context.destination?.target == "/x/b?c")
     }
 
-    @Test func `303 after a POST is followed by GET, without what describes its content`()
+    @Test func `a 303 after a POST becomes a GET without content fields`()
         async throws
     {
         let origin = try await server { request in
@@ -102,7 +105,9 @@ import Testing
     }
 
     @Test(arguments: [301, 302, 307, 308])
-    func `a POST is led on only if the policy names POST, and stays one`(status: Int) async throws {
+    func `a POST is redirected only if the policy allows it, and stays a POST`(status: Int)
+        async throws
+    {
         let origin = try await server { request in
             request.startLine.contains("/b") ? Raw.ok("done") : Self.redirect(status, "/b")
         }
@@ -120,7 +125,7 @@ import Testing
         #expect(origin.requests.last?.body == "abc")
     }
 
-    @Test func `no credential crosses origins, and none comes back`() async throws {
+    @Test func `credentials are not sent across origins, nor after returning`() async throws {
         let first = Mutex<Int>(0)
         let other = try await server { _ in
             Self.redirect(302, "http://127.0.0.1:\(first.withLock { $0 })/c")
@@ -148,7 +153,7 @@ import Testing
         #expect(own.requests.count == 2)
     }
 
-    @Test func `within its origin each request is signed, and replayed after a 401`() async throws {
+    @Test func `each redirect within the origin is signed and retried`() async throws {
         let refused = Atomic(false)
         let origin = try await server { request in
             if request.startLine.contains("/a") { return Self.redirect(307, "/b") }
@@ -176,7 +181,11 @@ import Testing
             ("http://", "", "it names no valid host"),
         ]
     )
-    func `what leads nowhere is the answer`(location: String, more: String, reason: String)
+    func `a redirect that leads nowhere is returned as the response`(
+        location: String,
+        more: String,
+        reason: String
+    )
         async throws
     {
         let origin = try await server { _ in Self.redirect(302, location, more) }
@@ -191,7 +200,7 @@ import Testing
         #expect((answer.status, answer.headers["Location"]) == (302, location))
     }
 
-    @Test func `the limit holds, and 0 follows none`() async throws {
+    @Test func `redirects are limited, and a limit of 0 follows none`() async throws {
         let count = Atomic(0)
         let origin = try await server { _ in
             Self.redirect(302, "/\(count.add(1, ordering: .relaxed).newValue)")
@@ -216,7 +225,7 @@ import Testing
         #expect(try await manager().perform(try request(origin)).text == "done")
     }
 
-    @Test func `https never leads to http`() async throws {
+    @Test func `a redirect from https to http is not followed`() async throws {
         let transport = StubTransport()
         transport.answer(.get, "/", with: .status(301, headers: ["Location": "http://a.test/b"]))
         transport.answer(.get, "/b", with: .status(200))
@@ -226,7 +235,7 @@ import Testing
         #expect(error?.detail.contains("it leads from https to http") == true)
     }
 
-    @Test func `a policy may stay within the origin`() async throws {
+    @Test func `a policy may limit redirects to the origin`() async throws {
         let other = try await server { _ in Raw.ok("other") }
         let origin = try await server { _ in
             Self.redirect(302, "http://127.0.0.1:\(other.port)/")
@@ -237,7 +246,7 @@ import Testing
         #expect(other.requests.isEmpty)
     }
 
-    @Test func `a program's interceptor sees one request and one response`() async throws {
+    @Test func `a custom interceptor sees one request and one response`() async throws {
         let seen = Mutex<[Int]>([])
         struct Watch: RequestInterceptor {
             let note: @Sendable (Int) -> Void
@@ -257,7 +266,7 @@ import Testing
         #expect(seen.withLock { $0 } == [200])
     }
 
-    @Test func `each redirect is an event, in its order`() async throws {
+    @Test func `each redirect is an event, in order`() async throws {
         let events = Mutex<[String]>([])
         let origin = try await server { request in
             switch request.startLine {
@@ -283,7 +292,7 @@ import Testing
         #expect(events.withLock { $0 } == ["started", "302 =x", "308 /c", "received"])
     }
 
-    @Test func `downloads, streams and events are led on`() async throws {
+    @Test func `redirects of downloads, streams and events are followed`() async throws {
         let origin = try await server { request in
             request.startLine.contains("/b")
                 ? Raw.ok("data: one\n\n", "Content-Type: text/event-stream")

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Content that is read from files, and more than once.
+/// Tests of content that is read from files several times.
 @Suite struct RepeatedFileTests {
     private static let text = String(repeating: "0123456789", count: 20_000)
 
@@ -44,7 +44,7 @@ import Testing
         #expect(stub.requests.map(\.request.body.length) == [200_000, 200_000])
     }
 
-    @Test func `a POST of a file is sent again after a 401, and after no other status`()
+    @Test func `a POST of a file is sent again only after a 401`()
         async throws
     {
         let file = try ScratchFile(Self.text)
@@ -56,7 +56,7 @@ import Testing
         #expect(context.retries == [.unauthorized])
     }
 
-    @Test func `a form with files is sent again as it was`() async throws {
+    @Test func `a form with files is sent again unchanged`() async throws {
         let (first, second) = (try ScratchFile(Self.text), try ScratchFile("short"))
         let upstream = Upstream { _, earlier in Response(status: earlier == 0 ? 401 : 200) }
         let task = HTTPTask.multipart(form(first.path, second.path))
@@ -96,7 +96,7 @@ import Testing
                 try end.write(contentsOf: Data("more".utf8))
                 try end.close()
             } else {
-                // As a program does that writes other bytes of the same length.
+                // Like a program that writes other bytes of the same length.
                 try FileManager.default.setAttributes(
                     [.modificationDate: Date(timeIntervalSince1970: 1)],
                     ofItemAtPath: file.path
@@ -115,7 +115,7 @@ import Testing
         #expect(upstream.arrived.count == 1)
     }
 
-    @Test func `a file that another takes the name of is sent as it was`() async throws {
+    @Test func `a file replaced by another one is sent unchanged`() async throws {
         let file = try ScratchFile(Self.text)
         let upstream = Upstream { _, earlier in
             if earlier == 0 {
@@ -128,7 +128,7 @@ import Testing
         #expect(upstream.arrived.map { $0.body == Self.text } == [true, true])
     }
 
-    @Test func `a file that grows in its first attempt is sent as long as it was`() async throws {
+    @Test func `a file that grows in its first attempt is sent with its old length`() async throws {
         let file = try ScratchFile(Self.text)
         let request = try upload(.file(path: file.path, contentType: "text/plain"))
         let end = try FileHandle(forWritingTo: URL(filePath: file.path))
@@ -139,7 +139,7 @@ import Testing
         #expect(upstream.arrived.map { $0.body == Self.text } == [true])
     }
 
-    @Test func `the progress of a file counts from the start again`() async throws {
+    @Test func `the progress of a file restarts with each attempt`() async throws {
         let file = try ScratchFile(String(repeating: "x", count: 70_000))
         let stub = StubTransport()
         stub.answer(.put, "/x", with: .status(503), .status(200))
@@ -177,7 +177,7 @@ import Testing
         #expect(response.context.retries == [.fault(.connectionTerminated)])
     }
 
-    @Test func `an interceptor finds out what it can send again`() throws {
+    @Test func `an interceptor can tell whether a body can be sent again`() throws {
         let file = try ScratchFile(Self.text)
         let task = HTTPTask.file(path: file.path, contentType: "text/plain")
         #expect(try upload(task).again() != nil)

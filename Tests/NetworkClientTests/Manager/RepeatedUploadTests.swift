@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Repeats whatever it may.
+/// Retries all outcomes but success.
 private struct Repeating: RequestRetrier {
     func decide(
         on request: Request,
@@ -20,7 +20,7 @@ private struct Repeating: RequestRetrier {
     }
 }
 
-/// Reads the content, as an attempt does that is answered with 401, and cannot connect then.
+/// Reads the content, like an attempt that receives a 401, and then fails to connect.
 private struct Spending: RequestInterceptor {
     let calls = Counter()
 
@@ -35,11 +35,11 @@ private struct Spending: RequestInterceptor {
     }
 }
 
-/// Content that is sent once more, or not.
+/// Tests of repeated uploads.
 @Suite struct RepeatedUploadTests {
     private let endpoint = PathEndpoint("/x", of: "https://a.example", method: .put)
 
-    @Test func `a retrier sends no content that an attempt further in has read`() async throws {
+    @Test func `a retrier does not send content read by an inner attempt`() async throws {
         let spending = Spending()
         let manager = NetworkManager<PathEndpoint>(
             .stubbed(
@@ -57,7 +57,7 @@ private struct Spending: RequestInterceptor {
         #expect(spending.calls.value == 1)
     }
 
-    @Test func `what a retrier repeats is known attempt by attempt`() async throws {
+    @Test func `each attempt of a retrier is recorded`() async throws {
         let stub = StubTransport()
         stub.answer(.put, "/x", with: .status(429), .status(200))
         let manager = NetworkManager<PathEndpoint>(
@@ -68,7 +68,7 @@ private struct Spending: RequestInterceptor {
         #expect(context.earlierAttempts.map(\.status) == [429])
     }
 
-    @Test func `a streamed upload goes unsigned where no one is signed in`() async throws {
+    @Test func `a streamed upload is sent unsigned if no one is signed in`() async throws {
         let stub = StubTransport { _ in .status(200) }
         let oauth = OAuthManager(
             service: TokenEndpointClient(transport: stub),
@@ -91,7 +91,7 @@ private struct Spending: RequestInterceptor {
         #expect(stub.requests.first?.authorization == nil)
     }
 
-    @Test func `content whose progress is told can be sent again`() async throws {
+    @Test func `content with progress can be sent again`() async throws {
         let stub = StubTransport()
         stub.answer(.put, "/x", with: .status(503), .status(200))
         let seen = Mutex<[Int]>([])
@@ -106,7 +106,7 @@ private struct Spending: RequestInterceptor {
         #expect(seen.withLock { $0 } == [65_536, 70_000, 65_536, 70_000])
     }
 
-    @Test func `the progress of a request built by hand is told`() async throws {
+    @Test func `the progress of a request built by hand is reported`() async throws {
         let stub = StubTransport { _ in .status(200) }
         let seen = Mutex<[Int]>([])
         let options = CallOptions(progress: { progress in

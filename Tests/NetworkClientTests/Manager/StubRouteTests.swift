@@ -2,7 +2,7 @@ import NetworkClient
 import NetworkTesting
 import Testing
 
-/// What a stub is for, and what it says where it is for nothing.
+/// Tests of the routes of a stub, and of the error without a route.
 @Suite struct StubRouteTests {
     private let stub = StubTransport()
     private var manager: NetworkManager<PathEndpoint> { NetworkManager(.stubbed(stub)) }
@@ -11,7 +11,7 @@ import Testing
         PathEndpoint(path, of: "https://a.example/v1", task: query.map { .query($0) } ?? .plain)
     }
 
-    @Test func `a request that no stub is for names itself and the stubs`() async throws {
+    @Test func `the error of a request without a stub names it and the stubs`() async throws {
         let none = await #expect(throws: NetworkError.self) {
             try await manager.send(endpoint("/orders"))
         }
@@ -32,7 +32,7 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    @Test func `a fallback answers what no stub is for`() async throws {
+    @Test func `a fallback responds to requests without a stub`() async throws {
         let stub = StubTransport { _ in .status(404) }
         let error = await #expect(throws: NetworkError.self) {
             try await NetworkManager<PathEndpoint>(.stubbed(stub)).send(endpoint("/orders"))
@@ -40,7 +40,7 @@ import Testing
         #expect(error?.response?.status == 404)
     }
 
-    @Test func `a stub with a query is for exactly that one, and without for any`() async throws {
+    @Test func `a stub with a query matches only that query, and one without any`() async throws {
         stub.answer(.get, "/v1/orders", with: .json("1"))
         stub.answer(.get, "/v1/orders?page=2", with: .json("2"))
         stub.answer(.get, "/v1/*?page=3", with: .json("3"))
@@ -71,7 +71,7 @@ import Testing
         #expect(try await manager.response(for: endpoint("/feed")).status == 204)
     }
 
-    @Test func `an answer without a type says which one was expected`() async throws {
+    @Test func `the error of a response without a type names the expected one`() async throws {
         stub.answer(.get, "/v1/feed", with: .pieces(["data: 1\n\n"]))
         let error = await #expect(throws: NetworkError.self) {
             for try await _ in manager.events(endpoint("/feed")) {}

@@ -5,11 +5,11 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// Calls with a full URL, as servers hand them out.
+/// Tests of calls with a complete URL from a server.
 @Suite struct URLCallTests {
     private struct Page: Decodable, Equatable { var next: String }
 
-    /// A URL whose bytes are signed: nothing in it may change.
+    /// A target with a signature over its bytes, so that nothing may change.
     private static let target =
         "/a%2fb/~x;v=1?X-Amz-Signature=%2F%2b+==&q=a%20b&empty&=&next=http://c/?d"
 
@@ -36,7 +36,7 @@ import Testing
         )
     }
 
-    @Test func `each kind of call takes a full URL, byte for byte`() async throws {
+    @Test func `each kind of call sends a complete URL byte for byte`() async throws {
         let origin = try await origin()
         let url = url(origin)
         let manager = try manager()
@@ -69,7 +69,7 @@ import Testing
         )
     }
 
-    @Test func `events come from a full URL`() async throws {
+    @Test func `events may come from a complete URL`() async throws {
         let origin = try await origin("data: one\n\n", "text/event-stream")
         let manager = try manager()
         for try await event in manager.events(try Request(url: url(origin))) {
@@ -79,7 +79,7 @@ import Testing
         #expect(origin.requests.first?.startLine == "GET \(Self.target) HTTP/1.1")
     }
 
-    @Test func `a credential goes only where the channel's host is, or where it is asked to`()
+    @Test func `a credential is sent only to the channel's host, or if required`()
         async throws
     {
         let (own, foreign) = (try await origin(), try await origin())
@@ -106,7 +106,7 @@ import Testing
         "http://u:p@a.test/",
         "http://a.test/ x", "http://a.test:99999/", "https://[::1/",
     ])
-    func `what is no URL is refused`(text: String) {
+    func `an invalid URL is refused`(text: String) {
         #expect(throws: NetworkError.self) { try Request(url: text) }
     }
 
@@ -134,7 +134,7 @@ import Testing
         ("?page=2", "/v1/list?page=2"), ("/x", "/x"), ("../y", "/y"),
         ("https://b.test/z?q#f", "/z?q"),
     ])
-    func `a link is followed from where it came`(reference: String, target: String) throws {
+    func `a link is resolved against its source`(reference: String, target: String) throws {
         let first = try Request(url: "https://a.test/v1/list?page=1", headers: ["X-A": "1"])
         let next = try first.following(reference)
         #expect(next.target == target)
@@ -153,7 +153,7 @@ import Testing
         #expect(try RequestBuilder("https://a.test").query(foundation).build().target == "/?a=1&b")
     }
 
-    @Test func `parameters of types that are known at run time are written as they are`() throws {
+    @Test func `parameters with dynamic types keep their types`() throws {
         let missing: String? = nil
         let values: [String: Any] = [
             "text": "a b", "count": 2, "large": UInt64.max, "rate": 0.5, "all": true,
@@ -180,7 +180,7 @@ import Testing
         var none: String?, ids: [Int], filter: Filter, some: String, link: String
     }
 
-    @Test func `a value that cannot be encoded is named`() {
+    @Test func `the error of a value that cannot be encoded names it`() {
         struct Odd {}
         let error = #expect(throws: NetworkError.self) {
             try Parameters(["a": ["b": [1, Odd()] as [Any]] as [String: Any]])
@@ -194,7 +194,7 @@ import Testing
         ("/x%3Fy", "/v1/x%3Fy?own=1"), ("?a", "/v1?a&own=1"),
         ("/\(segment: "a?b")", "/v1/a%3Fb?own=1"),
     ])
-    func `what follows a question mark in a path goes into the query`(path: String, target: String)
+    func `a query in a path is joined with the endpoint's query`(path: String, target: String)
         throws
     {
         let endpoint = PathEndpoint(

@@ -34,7 +34,9 @@ import Testing
 
     private var lastIDs: [String?] { stub.requests.map { $0.request.headers["Last-Event-ID"] } }
 
-    @Test func `a feed goes on after its last event until the server answers 204`() async throws {
+    @Test func `a feed resumes after its last event until the server responds with 204`()
+        async throws
+    {
         stub.answer(
             .get,
             "/feed",
@@ -50,13 +52,13 @@ import Testing
         #expect(fields[.cacheControl] == "no-store")
     }
 
-    @Test func `an id without an end of its event is not the last one`() async throws {
+    @Test func `the ID of an incomplete event is not the last one`() async throws {
         stub.answer(.get, "/feed", with: events("id: 1\n\nid: 2\ndata: a\n"), .status(204))
         #expect(try await data() == [])
         #expect(lastIDs == [nil, "1"])
     }
 
-    @Test func `a feed begins where an earlier one ended`() async throws {
+    @Test func `a feed starts after the last event ID of an earlier one`() async throws {
         stub.answer(.get, "/feed", with: .status(204))
         #expect(try await data(reconnecting: EventReconnection(lastEventID: "7")) == [])
         #expect(lastIDs == ["7"])
@@ -66,7 +68,7 @@ import Testing
         #expect(error?.kind == .httpRequestError)
     }
 
-    @Test func `the stream names the time of reconnection, without an event too`() async throws {
+    @Test func `the stream sets the reconnection time, even without an event`() async throws {
         stub.answer(
             .get,
             "/feed",
@@ -79,7 +81,7 @@ import Testing
         #expect(clock.slept == [.milliseconds(250), .milliseconds(250), .seconds(86400)])
     }
 
-    @Test func `failures in a row double the wait, and an open stream ends the row`() async throws {
+    @Test func `failures in a row double the wait, and an open stream resets it`() async throws {
         stub.answer(
             .get,
             "/feed",
@@ -99,7 +101,7 @@ import Testing
         #expect(clock.slept == [1, 2, 4, 5, 1, 1].map { .seconds($0) })
     }
 
-    @Test func `a stream that wants no wait does not make a feed hammer a dead server`()
+    @Test func `a feed with a retry time of zero still waits between failures`()
         async throws
     {
         stub.answer(.get, "/feed", with: events("retry: 0\n\n"), refused, refused, .status(204))
@@ -108,20 +110,20 @@ import Testing
         #expect(clock.slept == [least, least, .milliseconds(200)])
     }
 
-    @Test func `a stream that wants no wait gets none after an event`() async throws {
+    @Test func `a feed with a retry time of zero does not wait after an event`() async throws {
         stub.answer(.get, "/feed", with: events("retry: 0\ndata: a\n\n"), .status(204))
         #expect(try await data() == ["a"])
         #expect(clock.slept == [.zero])
     }
 
     @Test(arguments: [("5 ", "5"), (" 5", "5"), ("a\u{1}b", nil), ("é", "é")])
-    func `an id that no field may hold is left out`(id: String, sent: String?) async throws {
+    func `an ID that does not fit a field is omitted`(id: String, sent: String?) async throws {
         stub.answer(.get, "/feed", with: events("id: \(id)\ndata: a\n\n"), .status(204))
         #expect(try await data() == ["a"])
         #expect(lastIDs == [nil, sent])
     }
 
-    @Test func `a feed gives up after as many failures as it may have`() async throws {
+    @Test func `a feed ends after the maximum number of failures`() async throws {
         stub.answer(.get, "/feed", with: events("data: a\n\n"), refused)
         let feed = manager().events(endpoint, reconnecting: EventReconnection(attempts: 2))
         var iterator = feed.makeAsyncIterator()
@@ -137,14 +139,14 @@ import Testing
         .failure(NetworkError(.tlsCertificateError, side: .upstream, detail: "untrusted")),
         .failure(NetworkError(.reauthorizationRequired, side: .proxy, detail: "sign in")),
     ])
-    func `what another attempt cannot mend ends the feed`(_ answer: StubAnswer) async throws {
+    func `a permanent failure ends the feed`(_ answer: StubAnswer) async throws {
         stub.answer(.get, "/feed", with: answer)
         await #expect(throws: NetworkError.self) { try await data() }
         #expect(stub.requests.count == 1)
         #expect(clock.slept.isEmpty)
     }
 
-    @Test func `a feed ends with its task while it waits`() async throws {
+    @Test func `a canceled task ends its waiting feed`() async throws {
         let clock = ManualClock()
         stub.answer(.get, "/feed", with: refused)
         let feed = manager(clock).events(endpoint)

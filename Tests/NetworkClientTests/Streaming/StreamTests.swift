@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `bytes come in the pieces they were sent in`() async throws {
+    @Test func `bytes arrive in the pieces in which they were sent`() async throws {
         var seen: [String] = []
         for try await piece in try await stream(["ab", "c"]).bytes {
             seen.append(String(decoding: piece.array, as: UTF8.self))
@@ -31,7 +31,7 @@ import Testing
         #expect(seen == ["ab", "c"])
     }
 
-    /// Compiles only where nothing but a `NetworkError` is thrown.
+    /// Compiles only if nothing but a `NetworkError` is thrown.
     private func read(_ stream: ResponseStream) async throws(NetworkError) -> [String] {
         var seen: [String] = []
         for try await piece in stream.bytes { seen.append("\(piece.count)") }
@@ -40,7 +40,7 @@ import Testing
         return seen
     }
 
-    @Test func `a stream throws nothing but NetworkError`() async throws {
+    @Test func `a stream throws only NetworkError`() async throws {
         let cut = NetworkError(.httpResponseIncomplete, side: .upstream, detail: "cut")
         let error = await #expect(throws: NetworkError.self) {
             try await read(try await stream(["a\n"], then: cut))
@@ -48,7 +48,7 @@ import Testing
         #expect(error?.kind == .httpResponseIncomplete)
     }
 
-    @Test func `a source that ends at being cancelled is no whole content`() async throws {
+    @Test func `a source that ends on cancellation is not complete`() async throws {
         let body = StalledBody("abc", whenCancelled: .success(()))
         let task = Task { try await HTTPBody.stream(body, length: nil).collect(upTo: 10) }
         task.cancel()
@@ -56,7 +56,7 @@ import Testing
         #expect(error?.kind == .cancelled)
     }
 
-    @Test func `lines end at LF, CR LF and CR, wherever the pieces end`() async throws {
+    @Test func `lines end at LF, CR LF and CR, at any piece boundary`() async throws {
         for pieces in cuts("a\r\nb\rc\n\nd") {
             var lines: [String] = []
             for try await line in try await stream(pieces).lines { lines.append(line) }
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `events are those of the standard, wherever the pieces end`() async throws {
+    @Test func `events follow the standard at any piece boundary`() async throws {
         let text = """
             \u{FEFF}: a comment\r
             event: add\r
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `a stream that breaks off throws after what came`() async throws {
+    @Test func `a stream that breaks off throws after its received lines`() async throws {
         let cut = NetworkError(.httpResponseIncomplete, side: .upstream, detail: "cut")
         var lines: [String] = []
         let stream = try await stream(["a\nb"], then: cut)
@@ -112,7 +112,7 @@ import Testing
         #expect(lines == ["a"])
     }
 
-    @Test func `a line that is cut off is dropped`() async throws {
+    @Test func `a truncated line is dropped`() async throws {
         let text = "retry: 5000\ndata: a\n\nid: 7\nretry: 5"
         var events: [ServerSentEvent] = []
         for try await event in try await stream([text]).events { events.append(event) }
@@ -129,7 +129,7 @@ import Testing
         #expect(clock.slept == [.seconds(5)])
     }
 
-    @Test func `a stream that is given up says so in the library's own words`() async throws {
+    @Test func `a canceled stream throws a NetworkError`() async throws {
         let stream = try await stream(["a"])
         let reading = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -140,8 +140,8 @@ import Testing
         #expect(error?.kind == .cancelled)
     }
 
-    // Takes a second: all of the limit goes through it.
-    @Test func `an event without end is refused at its limit`() async throws {
+    // Takes a second, because it streams up to the limit.
+    @Test func `an endless event is refused at its limit`() async throws {
         let line = "data: \(String(repeating: "x", count: 1024 * 1024 - 8))\n"
         let stream = try await stream(Array(repeating: line, count: 17))
         let error = await #expect(throws: NetworkError.self) {
@@ -150,7 +150,7 @@ import Testing
         #expect(error?.kind == .httpResponseBodySize)
     }
 
-    @Test func `a line without end is refused at its limit`() async throws {
+    @Test func `an endless line is refused at its limit`() async throws {
         let stream = try await stream([String(repeating: "x", count: 1024 * 1024 + 1)])
         let error = await #expect(throws: NetworkError.self) {
             for try await _ in stream.lines {}
@@ -158,7 +158,7 @@ import Testing
         #expect(error?.kind == .httpResponseBodySize)
     }
 
-    @Test func `a stream that is no success is thrown with its response`() async throws {
+    @Test func `an unsuccessful stream is thrown with its response`() async throws {
         let error = await #expect(throws: NetworkError.self) {
             try await stream(["no"], status: 403)
         }

@@ -3,7 +3,7 @@ import NetworkClient
 import NetworkTesting
 import Testing
 
-/// Values out of lines and events.
+/// Tests of values decoded from lines and events.
 @Suite struct ValueStreamTests {
     private struct Item: Decodable, Sendable, Equatable {
         var itemName: String
@@ -24,7 +24,7 @@ import Testing
         return NetworkManager(channel)
     }
 
-    /// Compiles only where nothing but a `NetworkError` is thrown.
+    /// Compiles only if nothing but a `NetworkError` is thrown.
     private func read(
         _ stream: ResponseStream,
         using decoder: (any ContentDecoding)? = nil
@@ -36,7 +36,7 @@ import Testing
         return seen
     }
 
-    @Test func `each line is a value, wherever the pieces end`() async throws {
+    @Test func `each line is a value at any piece boundary`() async throws {
         let text = #"{"item_name":"a"}"# + "\r\n\n \t\n" + #"{"item_name":"\#u{308}b"}"#
         let scalars = Array(text.unicodeScalars)
         for cut in 0...scalars.count {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a line that is no value is named by its number`() async throws {
+    @Test func `the error of an invalid line contains its number`() async throws {
         let lines = [#"{"item_name":"a"}"#, "", #"{"name":"secret"}"#, #"{"item_name":"b"}"#]
         stub.answer(.get, "/x", with: .pieces([lines.joined(separator: "\n")]))
         var values = try await manager.stream(endpoint).values(of: Item.self).makeAsyncIterator()
@@ -61,14 +61,14 @@ import Testing
         #expect(try await values.next() == nil)
     }
 
-    @Test func `a decoder that is named wins`() async throws {
+    @Test func `an explicit decoder wins`() async throws {
         stub.answer(.get, "/x", with: .pieces([#"{"itemName":"a"}"#]))
         #expect(try await read(manager.stream(endpoint), using: JSONDecoder()) == ["a"])
         let options = CallOptions(decoder: JSONDecoder())
         #expect(try await read(manager.stream(endpoint, options: options)) == ["a"])
     }
 
-    @Test func `values that are cut short throw after what came`() async throws {
+    @Test func `truncated values throw after the received ones`() async throws {
         let cut = NetworkError(.httpResponseIncomplete, side: .upstream, detail: "cut")
         stub.answer(.get, "/x", with: .pieces([#"{"item_name":"a"}"# + "\n{"], then: cut))
         var values = try await manager.stream(endpoint).values(of: Item.self).makeAsyncIterator()
@@ -77,7 +77,7 @@ import Testing
         #expect(error?.kind == .httpResponseIncomplete)
     }
 
-    @Test func `the data of an event is decoded as the content would have been`() async throws {
+    @Test func `the data of an event is decoded like the content`() async throws {
         let sent = ServerSentEvent(data: #"{"item_name":"a"}"#)
         stub.answer(.get, "/x", with: .events([sent]))
         for try await event in try await manager.stream(endpoint).events {

@@ -7,14 +7,14 @@ import Testing
     private static let text = "s3cr3t-value"
 
     @Test(arguments: Showing.allCases)
-    func `no text of a secret shows what it is`(_ showing: Showing) {
+    func `no description of a secret reveals it`(_ showing: Showing) {
         let shown = showing.text(of: Secret(Secrets.text))
         #expect(!shown.contains(Secrets.text))
         #expect(shown.contains("<redacted>"))
     }
 
     @Test(arguments: Showing.allCases)
-    func `nor does the text of what holds it`(_ showing: Showing) throws {
+    func `no description of a value that contains a secret reveals it`(_ showing: Showing) throws {
         let secret = Secret(Secrets.text)
         var configuration = OAuthHarness.configuration(.refreshToken(initial: secret))
         configuration.clientSecret = secret
@@ -31,28 +31,28 @@ import Testing
         }
     }
 
-    @Test func `a mirror of a secret has no children`() {
+    @Test func `the mirror of a secret has no children`() {
         #expect(Mirror(reflecting: Secret(Secrets.text)).children.isEmpty)
     }
 
-    @Test func `a secret is revealed on request only`() {
+    @Test func `reveal returns the value of a secret`() {
         #expect(Secret(Secrets.text).reveal() == Secrets.text)
     }
 
     @Test(arguments: [
         ("", "", true), ("a", "a", true), ("a", "b", false), ("a", "A", false), ("a", "", false),
         ("ab", "abc", false), ("xbc", "abc", false), ("abx", "abc", false), ("ä", "ä", true),
-        // The same to a reader, but not the same bytes.
+        // Canonically equivalent strings with different bytes.
         ("\u{E4}", "a\u{308}", false), ("\u{212B}", "\u{C5}", false),
     ])
-    func `secrets are equal byte for byte`(_ left: String, _ right: String, _ isEqual: Bool) {
+    func `secrets are compared byte by byte`(_ left: String, _ right: String, _ isEqual: Bool) {
         #expect((Secret(left) == Secret(right)) == isEqual)
         #expect((Secret(right) == Secret(left)) == isEqual)
     }
 }
 
 @Suite struct StaticCredentials {
-    @Test func `bearer is the scheme and the token`() throws {
+    @Test func `a bearer credential is the scheme and the token`() throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("token"))
         let credential = authorizer.credential(until: nil)
         #expect(authorizer.kind == "bearer")
@@ -65,7 +65,7 @@ import Testing
         ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("", "", "Og=="),
         ("test", "123\u{A3}", "dGVzdDoxMjPCow=="), ("user", "a:b", "dXNlcjphOmI="),
     ])
-    func `basic is the pair in base64`(
+    func `a basic credential is the base64 of the username and the password`(
         _ name: String,
         _ password: String,
         _ encoded: String
@@ -80,7 +80,7 @@ import Testing
         #expect(credential.value.reveal() == "Basic \(encoded)")
     }
 
-    @Test func `a field of the API's own carries the value as it is`() throws {
+    @Test func `a credential in a custom field is the unchanged value`() throws {
         let authorizer = try StaticAuthorizer.header("X-Api-Key", Secret("k e/y"))
         let credential = authorizer.credential(until: nil)
         #expect(authorizer.kind == "header")
@@ -88,7 +88,7 @@ import Testing
         #expect(credential.value.reveal() == "k e/y")
     }
 
-    @Test func `a rejected one is not tried again`() async throws {
+    @Test func `a rejected static credential is not sent again`() async throws {
         let upstream = Upstream.accepting { _ in false }
         let authorizer = try StaticAuthorizer.bearer(Secret("token"))
         let (response, context) = try await RequestChain.authorized(by: authorizer, upstream)
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ["to\r\nken", "to\u{0}ken", "token\n", ""])
-    func `one that no field may hold is refused, and not shown`(_ token: String) {
+    func `a credential that does not fit a field is refused and not shown`(_ token: String) {
         for make in [
             { try StaticAuthorizer.bearer(Secret(token)) },
             { try StaticAuthorizer.header("X-Api-Key", Secret(token)) },
@@ -113,7 +113,7 @@ import Testing
     }
 }
 
-/// The ways in which a value becomes text.
+/// The ways to convert a value to text.
 enum Showing: CaseIterable {
     case description, debugDescription, reflection, interpolation, dump
 

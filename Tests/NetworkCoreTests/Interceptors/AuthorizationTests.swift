@@ -39,13 +39,13 @@ import Testing
         #expect(context.authorization?.kind == "bearer")
     }
 
-    @Test func `the app's own credential is kept where it should be`() async throws {
+    @Test func `the keep policy keeps the credential of the client`() async throws {
         let (headers, context) = try await send([.authorization: "Basic a"], .keep)
         #expect(headers.values(of: .authorization) == ["Basic a"])
         #expect(context.authorization == nil)
     }
 
-    @Test func `a request with its own credential is refused where it should be`() async throws {
+    @Test func `the reject policy refuses a request with its own credential`() async throws {
         let own: HTTPHeaders = ["Authorization": "Basic a"]
         let error = await #expect(throws: NetworkError.self) {
             try await send(own, .reject)
@@ -54,7 +54,7 @@ import Testing
         #expect(error?.ownStatus == 403)
     }
 
-    @Test func `a credential goes to the origins it is for and nowhere else`() async throws {
+    @Test func `a credential is sent only to its own origins`() async throws {
         for origin in [
             Origin(scheme: .https, host: "evil.example.com"),
             Origin(scheme: .http, host: "api.example.com"),
@@ -66,8 +66,7 @@ import Testing
         }
     }
 
-    @Test func `an attempt without the credential does not tell of an earlier one's`() async throws
-    {
+    @Test func `an attempt without a credential clears the facts of an earlier one`() async throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let chain = RequestChain(
             [
@@ -87,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [(200, true), (404, true), (401, false), (502, false), (503, false)])
-    func `only an answer of the API itself proves a token`(
+    func `only a response of the API itself proves a token`(
         status: Int,
         isProven: Bool
     ) async throws {
@@ -105,7 +104,7 @@ import Testing
         #expect(harness.manager.currentCredential()?.isProven == isProven)
     }
 
-    @Test func `an API key stands in its own field`() async throws {
+    @Test func `an API key replaces the client's value in its field`() async throws {
         let (headers, context) = try await send(
             ["x-api-key": "theirs"],
             .replace,
@@ -127,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a streamed body is sent again whole`() async throws {
+    @Test func `a streamed body is replayed completely`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.revokeAccess()
@@ -138,7 +137,7 @@ import Testing
         #expect(!source.isCancelled)
     }
 
-    @Test func `a body that was read in part before the 401 is sent again whole`() async throws {
+    @Test func `a body read in part before the 401 is replayed completely`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.revokeAccess()
@@ -149,7 +148,7 @@ import Testing
         #expect(harness.api.seen.map(\.body) == ["one ", "one two three"])
     }
 
-    @Test func `a body above the limit gets the 401, and the next request a new token`()
+    @Test func `a body above the limit returns the 401, and the next request a new token`()
         async throws
     {
         let harness = OAuthHarness()
@@ -167,7 +166,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `the rest of an unwanted upload is cancelled`() async throws {
+    @Test func `the rest of an unwanted upload is canceled`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.revokeAccess()
@@ -179,7 +178,7 @@ import Testing
         #expect(source.isCancelled)
     }
 
-    @Test func `an exchange has one replay, also when it is retried for other reasons`()
+    @Test func `an exchange has one replay, also if it is retried for other reasons`()
         async throws
     {
         let harness = OAuthHarness()
@@ -198,7 +197,7 @@ import Testing
         #expect(context.retries == [.unauthorized])
     }
 
-    @Test func `a 401 to an API key is the app's to see`() async throws {
+    @Test func `a 401 for an API key is returned to the client`() async throws {
         let authorizer = try StaticAuthorizer.header("X-Api-Key", Secret("k"))
         let chain = RequestChain(
             [
@@ -232,7 +231,7 @@ extension Request {
     }
 }
 
-/// Remembers the fields of the last attempt.
+/// Records the header fields of the last attempt.
 private final class Wire: HTTPTransport {
     private let last = Mutex<HTTPHeaders>([:])
     var headers: HTTPHeaders { last.withLock { $0 } }
@@ -243,7 +242,7 @@ private final class Wire: HTTPTransport {
     }
 }
 
-/// A body in pieces, which can be read once.
+/// A body in pieces that can be read once.
 final class PieceSource: BodySource {
     private let state: Mutex<(pieces: [String], isCancelled: Bool)>
     let gate = Door()

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4, 7, 9])
-    func `a body that does not fit into memory is sent again from disk`(
+    func `a body above the memory limit is replayed from disk`(
         _ memory: Int
     ) async throws {
         let directory = try TokenDirectory()
@@ -28,7 +28,7 @@ import Testing
         #expect(try directory.names.isEmpty)
     }
 
-    @Test func `a long body comes back byte for byte`() async throws {
+    @Test func `a long body is replayed byte for byte`() async throws {
         let directory = try TokenDirectory()
         let pieces = (0..<300).map { String(repeating: "\($0 % 10)", count: 1000 + $0) }
         let buffer = ReplayBuffer(
@@ -42,7 +42,7 @@ import Testing
         #expect(try await text(buffer.body()) == whole)
     }
 
-    @Test func `above the limit of the disk too a body is sent once, unharmed`() async throws {
+    @Test func `a body above the disk limit is sent once, complete`() async throws {
         let directory = try TokenDirectory()
         let buffer = ReplayBuffer(
             PieceSource(["abc", "def", "ghi"]),
@@ -54,7 +54,7 @@ import Testing
         #expect(!buffer.isReplayable)
     }
 
-    @Test func `a full disk costs the replay and not the upload`() async throws {
+    @Test func `a full disk prevents the replay but not the upload`() async throws {
         let buffer = ReplayBuffer(
             PieceSource(["abc", "def"]),
             length: nil,
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test
-    func `a second attempt reads on where the first one stopped, from disk and then from the app`()
+    func `a second attempt reads the disk and then the rest of the client's body`()
         async throws
     {
         let directory = try TokenDirectory()
@@ -82,7 +82,7 @@ import Testing
         #expect(try await text(buffer.body()) == "abcdefghi")
     }
 
-    @Test func `an upload that is refused is sent again from disk`() async throws {
+    @Test func `a refused upload is sent again from disk`() async throws {
         let directory = try TokenDirectory()
         let harness = OAuthHarness()
         _ = try await harness.token()
@@ -112,7 +112,7 @@ import Testing
 }
 
 @Suite struct SpillFiles {
-    @Test func `bytes are read where they were written`() throws {
+    @Test func `bytes are read at the offset at which they were written`() throws {
         let directory = try TokenDirectory()
         let file = try SpillFile(in: directory.path)
         try file.write(ByteSlice("hello"), at: 0)

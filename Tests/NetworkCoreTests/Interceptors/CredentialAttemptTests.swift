@@ -3,9 +3,9 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What another attempt carries of the credential of the first.
+/// Tests of the credential that a retry carries.
 @Suite struct CredentialAttempts {
-    /// One more attempt after a failure, at once.
+    /// Retries once after a failure, without a delay.
     private var retry: RetryInterceptor {
         var once = RetryPolicy()
         once.retries = 1
@@ -20,7 +20,7 @@ import Testing
         (AuthorizationInterceptor.ClientCredentialPolicy.replace, "Bearer ours"),
         (.keep, "Basic a"),
     ])
-    func `another attempt carries the credential of the first`(
+    func `a retry carries the same credential as the first attempt`(
         policy: AuthorizationInterceptor.ClientCredentialPolicy,
         expected: String
     ) async throws {
@@ -31,7 +31,7 @@ import Testing
         let interceptors: [any RequestInterceptor] = [
             retry,
             ReauthorizationInterceptor(authorizer: authorizer),
-            // Between them and the credential, and not to be undone.
+            // Between the retry and the credential; a retry must not undo its edit.
             DefaultHeadersInterceptor(replacements: ["X-Own": "1"]),
             AuthorizationInterceptor(
                 authorizer: authorizer,
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [
         AuthorizationInterceptor.ClientCredentialPolicy.replace, .keep, .reject,
     ])
-    func `a credential of ours is not taken for the app's by another attempt`(
+    func `a retry does not mistake our credential for the client's`(
         policy: AuthorizationInterceptor.ClientCredentialPolicy
     ) async throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
@@ -91,12 +91,12 @@ import Testing
                     origins: [OAuthHarness.apiOrigin],
                     onClientCredential: policy
                 ),
-                // It has no part in this, and clears the facts of the first.
+                // It does not apply to this origin, and clears the facts of the first.
                 AuthorizationInterceptor(authorizer: key, origins: [elsewhere]),
             ],
             transport: upstream
         )
-        // The first proves the credential.
+        // The first exchange proves the credential.
         for attempts in [1, 2] {
             var context = RequestContext()
             let request = Request(origin: OAuthHarness.apiOrigin, target: "/", headers: ["X": "y"])
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `another attempt does not say that a credential was overridden`() async throws {
+    @Test func `a retry does not report an overridden credential`() async throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
         let chain = RequestChain(

@@ -6,25 +6,29 @@ import Testing
     @Test(arguments: [
         ([], ["netproxy"]), (["app"], ["app"]), (["one", "two"], ["one", "two"]), ([""], [""]),
     ])
-    func `a default only fills a gap`(_ sent: [String], _ arrived: [String]) async throws {
+    func `a default applies only to a missing field`(_ sent: [String], _ arrived: [String])
+        async throws
+    {
         let editor = DefaultHeadersInterceptor(defaults: [.userAgent: "netproxy"])
         #expect(try await values(of: .userAgent, sent: sent, through: editor) == arrived)
     }
 
     @Test(arguments: [[], ["app"], ["one", "two", "three"]])
-    func `a replacement takes the place of all lines`(_ sent: [String]) async throws {
+    func `a replacement replaces all lines of a field`(_ sent: [String]) async throws {
         let editor = DefaultHeadersInterceptor(replacements: [.accept: "text/plain"])
         #expect(try await values(of: .accept, sent: sent, through: editor) == ["text/plain"])
     }
 
     @Test(arguments: [[], ["app"], ["one", "two", "three"]])
-    func `a removal takes all lines`(_ sent: [String]) async throws {
+    func `a removal removes all lines of a field`(_ sent: [String]) async throws {
         let editor = DefaultHeadersInterceptor(removed: [.cookie])
         #expect(try await values(of: .cookie, sent: sent, through: editor) == [])
     }
 
     @Test(arguments: [[], [HTTPFieldName.accept], ["X-One"], [.userAgent, "X-Two"]])
-    func `each default fills its own gap, in their order`(_ sent: [HTTPFieldName]) async throws {
+    func `missing fields are added in the order of the defaults`(_ sent: [HTTPFieldName])
+        async throws
+    {
         let names: [HTTPFieldName] = [.userAgent, "X-One", .accept, "X-Two"]
         var defaults: HTTPHeaders = [:]
         for name in names { defaults.append(field(name, "ours")) }
@@ -39,7 +43,7 @@ import Testing
         #expect(try #require(upstream.arrived.first).request.headers == headers)
     }
 
-    @Test func `the defaults of one request are not those of the next`() async throws {
+    @Test func `the defaults of one request do not affect the next`() async throws {
         let editor = DefaultHeadersInterceptor(defaults: [.userAgent: "ours"])
         let upstream = Upstream { _, _ in Response(status: 200) }
         let chain = RequestChain([editor], transport: upstream)
@@ -56,7 +60,7 @@ import Testing
         )
     }
 
-    @Test func `what is removed first may be filled in again`() async throws {
+    @Test func `a removed field may get a default`() async throws {
         let editor = DefaultHeadersInterceptor(
             defaults: [.userAgent: "ours"],
             removed: [.userAgent]
@@ -89,7 +93,7 @@ import Testing
         #expect(arrived.values(of: "X-Removed") == [])
     }
 
-    @Test func `other fields stay as they are`() async throws {
+    @Test func `other fields are unchanged`() async throws {
         let editor = DefaultHeadersInterceptor(
             defaults: [.userAgent: "ours"],
             replacements: [.accept: "ours"],
@@ -105,7 +109,7 @@ import Testing
         #expect(!DefaultHeadersInterceptor(removed: [.accept]).isIdle)
     }
 
-    /// The lines of a field that arrive where the app sends these.
+    /// Returns the lines of a field that arrive if the client sends `sent`.
     private func values(
         of name: HTTPFieldName,
         sent: [String],

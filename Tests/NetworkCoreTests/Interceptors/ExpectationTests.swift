@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Uploads that are too long to be kept, and tokens nobody has tried yet.
+/// Tests of uploads above the replay limit with unproven tokens.
 @Suite struct Expectations {
     private func upload(_ source: PieceSource, length: Int? = 9) -> Request {
         Request(
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test
-    func `a long upload with a token that has not served asks first, and a 401 costs no body`()
+    func `a long upload with an unproven token expects 100, so a 401 costs no body`()
         async throws
     {
         let harness = OAuthHarness()
@@ -46,7 +46,7 @@ import Testing
         #expect(context.retries == [.unauthorized])
     }
 
-    @Test func `a token that has served is sent with the body at once`() async throws {
+    @Test func `a proven token is sent together with the body`() async throws {
         let harness = OAuthHarness()
         let origin = AskingOrigin(harness.server)
         let chain = chain(harness, origin)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `an upload that is kept for a replay does not ask`() async throws {
+    @Test func `an upload within the replay limit does not expect 100`() async throws {
         let harness = OAuthHarness()
         let origin = AskingOrigin(harness.server)
         var context = RequestContext()
@@ -68,7 +68,7 @@ import Testing
         #expect(origin.seen == ["one: 200"])
     }
 
-    @Test func `an origin that does not know the question gets the body without it`() async throws {
+    @Test func `an origin that refuses Expect gets the body without it`() async throws {
         let harness = OAuthHarness()
         let origin = AskingOrigin(harness.server, knowsExpect: false)
         var context = RequestContext()
@@ -80,7 +80,7 @@ import Testing
         #expect(context.earlierAttempts.map(\.reason) == [.status(417)])
     }
 
-    @Test func `giving up on an upload that was refused reaches the app`() async throws {
+    @Test func `the source of a refused upload is canceled`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.revokeAccess()
@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-/// Answers a request that asks before it reads the body, and only then reads it.
+/// Responds to a request with Expect before it reads the body.
 private final class AskingOrigin: HTTPTransport {
     private let server: AuthorizationServerModel
     private let knowsExpect: Bool

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Several credentials of one API: which of them a request gets.
+/// Tests of several credentials for one API, and of the choice among them.
 @Suite struct Fallbacks {
     private let clock = ManualClock()
     private let origin = Origin(scheme: .https, host: "api.example")
@@ -52,7 +52,7 @@ import Testing
 
     private func keys(_ names: String...) -> [Key] { names.map { Key($0, clock) } }
 
-    /// Answers each key with what the table says, else 200.
+    /// Returns an upstream with a response for each key, 200 by default.
     private func upstream(
         _ answers: @escaping @Sendable (String) -> Response?
     ) -> Upstream {
@@ -68,7 +68,8 @@ import Testing
     }
 
     @Test(arguments: [429, 402, 401] as [HTTPStatus])
-    func `a limited or dead credential gives way to the next`(status: HTTPStatus) async throws {
+    func `a limited or dead credential is replaced by the next one`(status: HTTPStatus) async throws
+    {
         let upstream = upstream { $0 == "a" ? Response(status: status) : nil }
         let (response, context) = try await chain(keys("a", "b"), to: upstream)
             .exchange(.forTests())
@@ -79,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [ErrorKind.credentialUnavailable, .reauthorizationRequired])
-    func `a credential without a token gives way, and costs no attempt`(
+    func `a credential without a token is skipped and costs no attempt`(
         lack: ErrorKind
     ) async throws {
         let keys = [Key("a", clock, lack: lack), Key("b", clock)]
@@ -90,7 +91,7 @@ import Testing
         #expect(context.attempts == 1)
     }
 
-    @Test func `a limited credential rests for as long as its upstream says`() async throws {
+    @Test func `a limited credential cools down for the duration in Retry-After`() async throws {
         let limited = Mutex(true)
         let upstream = upstream { key in
             guard key == "a", limited.withLock({ $0 }) else { return nil }
@@ -110,7 +111,7 @@ import Testing
         #expect(try await used() == ("a", 1))
     }
 
-    @Test func `without a time the rest is short, and doubles`() async throws {
+    @Test func `without Retry-After the cool-down is one second and doubles`() async throws {
         let upstream = upstream { $0 == "a" ? Response(status: 429) : nil }
         let chain = chain(keys("a", "b"), to: upstream)
         var attempts: [Int] = []
@@ -119,11 +120,12 @@ import Testing
             attempts.append(context.attempts)
             clock.advance(by: .seconds(1))
         }
-        // Tried again after 1 s, after 2 s and after 4 s.
+        // The key is tried again after 1 s, after 2 s and after 4 s.
         #expect(attempts == [2, 2, 1, 2, 1, 1, 1, 2])
     }
 
-    @Test func `when all are limited the app gets the upstream's own answer`() async throws {
+    @Test func `if all credentials are limited, the upstream's response is returned`() async throws
+    {
         let waits = ["a": "30", "b": "60"]
         let upstream = upstream { key in
             Response(
@@ -135,16 +137,16 @@ import Testing
         let chain = chain(keys("a", "b"), to: upstream)
         let (first, context) = try await chain.exchange(.forTests())
         #expect(first.status == 429)
-        // That of the one that can be used again first.
+        // The response to the credential that is usable again first.
         #expect(first.headers[.retryAfter] == "30")
         #expect(context.attempts == 2)
-        // Both rest: the one that is over first is asked, and nothing waits.
+        // Both cool down: the one that finishes first is sent, without a delay.
         let (second, later) = try await chain.exchange(.forTests())
         #expect(second.headers[.retryAfter] == "30")
         #expect(later.attempts == 1)
     }
 
-    @Test func `an answer of the upstream says more than the lack of the last credential`()
+    @Test func `a response of the upstream wins over a missing last credential`()
         async throws
     {
         let keys = [Key("a", clock), Key("b", clock, lack: .credentialUnavailable)]
@@ -159,7 +161,7 @@ import Testing
         #expect(context.retries == [])
     }
 
-    @Test func `a token that cannot be had now is not waited for again and again`() async throws {
+    @Test func `an unavailable token cools down before the next request for it`() async throws {
         let keys = [Key("a", clock, lack: .credentialUnavailable), Key("b", clock)]
         let chain = chain(keys, to: upstream { _ in nil })
         let asked = keys[0].asked
@@ -170,7 +172,7 @@ import Testing
         #expect(asked.current == 2)
     }
 
-    @Test func `what the app's own credential gets is final`() async throws {
+    @Test func `the response to the client's own credential is final`() async throws {
         var stack = InterceptorStack()
         let signings = keys("a", "b").map { key in
             var signing = InterceptorStack.Signing(by: key, for: origin, replayLimit: 1024)
@@ -187,7 +189,7 @@ import Testing
         #expect(context.attempts == 1)
     }
 
-    @Test func `some of them may come first`() async throws {
+    @Test func `preferred credentials are tried first`() async throws {
         let upstream = upstream { $0 == "c" ? Response(status: 429) : nil }
         let chain = chain(keys("a", "b", "c"), to: upstream)
         var context = RequestContext()
@@ -197,7 +199,7 @@ import Testing
         #expect(context.earlierAttempts.map(\.identity) == ["c"])
     }
 
-    @Test func `a client may be given some of them only`() async throws {
+    @Test func `a client may be limited to some of the credentials`() async throws {
         let chain = chain(keys("a", "b", "c"), to: upstream { _ in nil })
         for (places, expected) in [(0b111, "a"), (0b110, "b"), (0b100, "c")] as [(UInt64, String)] {
             var context = RequestContext()
@@ -208,7 +210,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `content is kept for the next credential, up to the limit`(fits: Bool) async throws {
+    func `content up to the limit is kept for the next credential`(fits: Bool) async throws {
         let upstream = Upstream { arrived, _ in
             guard arrived.token == "Bearer b" else { return Response(status: 429) }
             return Response(status: 200, body: .bytes(ByteSlice(arrived.body)))

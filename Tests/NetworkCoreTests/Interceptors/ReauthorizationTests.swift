@@ -21,14 +21,14 @@ import Testing
         #expect(context.authorization?.notReplayed == nil)
     }
 
-    @Test func `a body that is here already is sent again as it is`() async throws {
+    @Test func `a body in memory is replayed unchanged`() async throws {
         let upstream = Upstream.accepting { $0 == "Bearer 2" }
         _ = try await RequestChain.authorized(by: TurnstileAuthorizer(), upstream, replayLimit: 0)
             .exchange(.forTests(.post, body: .bytes(ByteSlice("here"))))
         #expect(upstream.arrived.map(\.body) == ["here", "here"])
     }
 
-    @Test func `a 401 whose content stalls holds its replay up for a second`() async throws {
+    @Test func `a replay waits at most one second for the content of the 401`() async throws {
         let clock = ManualClock()
         let stalled = StalledBody("no")
         let upstream = Upstream { arrived, _ in
@@ -43,7 +43,7 @@ import Testing
         #expect(stalled.isGivenUp)
     }
 
-    @Test func `so does one whose source does not notice that its reader was cancelled`()
+    @Test func `a replay also waits one second for a source that ignores cancellation`()
         async throws
     {
         let clock = ManualClock()
@@ -68,7 +68,7 @@ import Testing
         #expect(upstream.arrived.map(\.body) == ["fourmore", "fourmore"])
     }
 
-    @Test func `above the limit the app gets the 401`() async throws {
+    @Test func `a body above the limit returns the 401`() async throws {
         let authorizer = TurnstileAuthorizer()
         let upstream = Upstream { _, _ in
             Response(status: 401, body: .bytes(ByteSlice("the origin's words")))
@@ -85,11 +85,11 @@ import Testing
         #expect(upstream.arrived.map(\.body) == ["fourmore!"])
         #expect(context.authorization?.notReplayed?.rawValue == "body_not_replayable")
         #expect(context.retries.isEmpty)
-        // The credential is renewed all the same: the app's next attempt succeeds.
+        // The credential is still renewed, so that the client's next attempt succeeds.
         #expect(authorizer.calls == ["report body_not_replayable 1"])
     }
 
-    @Test func `where nothing is to be replayed, a 401 has the token renewed for the next request`()
+    @Test func `without replays, a 401 renews the token for the next request`()
         async throws
     {
         let authorizer = TurnstileAuthorizer()
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2])
-    func `the replay sends what was recorded and then the rest`(_ read: Int) async throws {
+    func `a replay sends the recorded pieces and then the rest`(_ read: Int) async throws {
         let origin = HastyOrigin(pieces: read)
         let body = HTTPBody.stream(PiecedBody(["one", "two", "six"]), length: 9)
         let (response, _) = try await RequestChain.authorized(by: TurnstileAuthorizer(), origin)
@@ -115,7 +115,7 @@ import Testing
         #expect(origin.second == "onetwosix")
     }
 
-    @Test func `a body that the app cut short is not replayed`() async throws {
+    @Test func `a body truncated by the client is not replayed`() async throws {
         let fault = NetworkError(.connectionTerminated, side: .downstream, detail: "cut short")
         let chain = RequestChain.authorized(by: TurnstileAuthorizer(), FaultTolerantOrigin())
         let body = HTTPBody.stream(PiecedBody(["one"], fault: fault), length: 9)
@@ -136,7 +136,7 @@ import Testing
 }
 
 @Suite struct Rejections {
-    @Test func `a second 401 is returned as it is`() async throws {
+    @Test func `a second 401 is returned unchanged`() async throws {
         let authorizer = TurnstileAuthorizer()
         let upstream = Upstream { _, earlier in
             Response(status: 401, headers: ["X-Number": "\(earlier + 1)"])
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test(arguments: [200, 400, 403, 407, 500] as [HTTPStatus])
-    func `only a 401 asks the authorizer`(_ status: HTTPStatus) async throws {
+    func `only a 401 is passed to the authorizer`(_ status: HTTPStatus) async throws {
         let authorizer = TurnstileAuthorizer()
         let upstream = Upstream { _, _ in
             Response(status: status, headers: [.wwwAuthenticate: #"Bearer error="invalid_token""#])
@@ -164,7 +164,7 @@ import Testing
         #expect(context.authorization?.notReplayed == nil)
     }
 
-    @Test func `the authorizer's reason is kept where it does not help`() async throws {
+    @Test func `the authorizer's reason is kept if it passes the 401 through`() async throws {
         let authorizer = TurnstileAuthorizer(verdict: .passThrough(.insufficientScope))
         let upstream = Upstream.accepting { _ in false }
         let (response, context) = try await RequestChain.authorized(by: authorizer, upstream)
@@ -178,7 +178,7 @@ import Testing
     @Test(arguments: [
         ErrorKind.credentialUnavailable, .reauthorizationRequired, .httpResponseTimeout,
     ])
-    func `a token that ends before its replay leaves the first 401, and the reason`(
+    func `if the token expires before the replay, the first 401 is returned`(
         kind: ErrorKind
     ) async throws {
         let authorizer = LapsingAuthorizer(kind)
@@ -194,12 +194,12 @@ import Testing
         #expect(upstream.arrived.count == 1)
         #expect(authorizer.rejections == 1)
         #expect(context.authorization?.notReplayed?.rawValue == "refresh_failed")
-        // No other attempt was made.
+        // No further attempt was made.
         #expect(context.retries.isEmpty && context.earlierAttempts.isEmpty)
         #expect(context.upstreamStatus == 401)
     }
 
-    @Test func `a caller that goes away while the token is renewed leaves no 401 open`()
+    @Test func `a canceled caller closes the 401 while the token is renewed`()
         async throws
     {
         let harness = OAuthHarness()
@@ -218,7 +218,7 @@ import Testing
         harness.server.gate.open()
     }
 
-    @Test func `the authorizer sees the challenges of all lines`() async throws {
+    @Test func `the authorizer receives the challenges of all lines`() async throws {
         let authorizer = TurnstileAuthorizer(verdict: .passThrough(.excess))
         let upstream = Upstream { _, _ in
             Response(
@@ -230,7 +230,7 @@ import Testing
         #expect(authorizer.challenges == ["Basic realm=\"a\"", "Bearer"])
     }
 
-    @Test func `a 401 to the app's own credential is not ours to cure`() async throws {
+    @Test func `a 401 for the client's own credential is not replayed`() async throws {
         let authorizer = TurnstileAuthorizer()
         let upstream = Upstream.accepting { _ in false }
         let chain = RequestChain(
@@ -253,7 +253,7 @@ import Testing
     }
 }
 
-/// Gives out `Bearer 1`, and after each rejection the next number.
+/// Issues `Bearer 1`, and the next number after each rejection.
 private final class TurnstileAuthorizer: Authorizing {
     private struct State {
         var generation = 1
@@ -300,7 +300,7 @@ private final class TurnstileAuthorizer: Authorizing {
     }
 }
 
-/// Answers 401 after some pieces of the first body, and reads the second one whole.
+/// Responds with 401 after some pieces of the first body, and reads the second body completely.
 private final class HastyOrigin: HTTPTransport {
     private let pieces: Int
     private let bodies = Mutex<[String]>([])
@@ -326,7 +326,7 @@ private final class HastyOrigin: HTTPTransport {
     }
 }
 
-/// Answers 401 even where the body broke off.
+/// Responds with 401 even if the body ends early.
 private struct FaultTolerantOrigin: HTTPTransport {
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         _ = try? await request.body.collect(upTo: 1 << 20)

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// APIs that refuse a token with another status than 401.
+/// Tests of APIs that refuse a token with a status other than 401.
 @Suite struct RefusalRules {
     private let tokens = CountedTokens()
 
@@ -21,7 +21,7 @@ import Testing
         )
     }
 
-    /// Refuses the first token with this answer.
+    /// Returns an upstream that refuses the first token with this response.
     private func upstream(
         _ status: HTTPStatus,
         _ content: String,
@@ -40,7 +40,7 @@ import Testing
     @Test(
         arguments: [(403, nil), (400, "token_expired"), (419, "expired")] as [(HTTPStatus, String?)]
     )
-    func `an answer that the rule names is a refusal`(
+    func `a response that matches the rule is a refusal`(
         status: HTTPStatus,
         phrase: String?
     ) async throws {
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an answer with other content reaches the app byte for byte`(streamed: Bool) async throws {
+    func `a response with other content is returned byte for byte`(streamed: Bool) async throws {
         let upstream = upstream(403, "you may not read this", streamed: streamed)
         let rule = RefusalRule(statuses: [403], phrase: "token_expired")
         let (response, context) = try await chain(rule, upstream).exchange(.forTests())
@@ -64,13 +64,13 @@ import Testing
         #expect(tokens.generation == 1)
     }
 
-    @Test func `content never limits a 401`() async throws {
+    @Test func `a 401 is a refusal with any content`() async throws {
         let rule = RefusalRule(statuses: [401, 403], phrase: "token_expired")
         let (response, _) = try await chain(rule, upstream(401, "no")).exchange(.forTests())
         #expect(response.status == 200)
     }
 
-    @Test func `without a rule a 403 is no refusal`() async throws {
+    @Test func `a 403 without a rule is not a refusal`() async throws {
         let (response, _) = try await chain(RefusalRule(), upstream(403, "token_expired"))
             .exchange(.forTests())
         #expect(response.status == 403)
@@ -78,13 +78,13 @@ import Testing
         #expect(tokens.accepted == 1)
     }
 
-    @Test func `an answer that may be a refusal does not prove the token`() async throws {
+    @Test func `a possible refusal does not prove the token`() async throws {
         let rule = RefusalRule(statuses: [403], phrase: "token_expired")
         _ = try await chain(rule, upstream(403, "no")).exchange(.forTests())
         #expect(tokens.accepted == 0)
     }
 
-    @Test func `content beyond the limit is neither searched nor lost`() async throws {
+    @Test func `content beyond the limit is not searched, and arrives complete`() async throws {
         let long = String(repeating: "x", count: 70_000) + "token_expired"
         let rule = RefusalRule(statuses: [403], phrase: "token_expired")
         let upstream = Upstream { _, _ in
@@ -111,7 +111,7 @@ import Testing
         ("expired", "you may not", 200), (nil, "expired", 200), (nil, "you may not", 403),
         ("other", "expired", 403), ("other", "or this phrase", 200),
     ])
-    func `an API may tell its refusals in its own way`(
+    func `an API may define its own refusals`(
         field: String?,
         content: String,
         status: Int
@@ -131,7 +131,7 @@ import Testing
         #expect(response.status.rawValue == status)
     }
 
-    @Test func `content that the fields make needless is not waited for`() async throws {
+    @Test func `content is not read if the fields decide`() async throws {
         let upstream = Upstream { _, _ in
             var response = Response(status: 403)
             response.headers.append("X-Error", validated: "other")
@@ -149,7 +149,7 @@ import Testing
         #expect(tokens.accepted == 0)
     }
 
-    @Test func `rules are equal if they judge the same answers in the same way`() {
+    @Test func `rules are equal if they judge the same responses in the same way`() {
         let rules = [403, 400].map { (status: HTTPStatus) in
             RefusalRule(further: FurtherRefusals([status], by: NamedErrors()))
         }
@@ -157,7 +157,7 @@ import Testing
         #expect(Set(rules + [RefusalRule()]).count == 3)
     }
 
-    @Test func `a 401 that says in its content what is wrong is told to the authorizer`()
+    @Test func `the content of a 401 is passed to the authorizer`()
         async throws
     {
         let upstream = Upstream { arrived, _ in
@@ -173,7 +173,7 @@ import Testing
     }
 }
 
-/// Gives out `Bearer 1`, and after each rejection the next number.
+/// Issues `Bearer 1`, and the next number after each rejection.
 private final class CountedTokens: Authorizing {
     private struct State {
         var credential = Credential(.authorization, Secret("Bearer 1"), generation: 1)

@@ -3,9 +3,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What becomes of a 401, in every combination of verdict, body and what the exchange had before.
+/// Tests of the outcome of a 401 for every combination of verdict, body and earlier retries.
 @Suite struct RefusedAttempts {
-    /// What the authorizer says, and with which credential the next attempt goes then.
+    /// The verdict of the authorizer, and the credential of the next attempt.
     enum Words: CaseIterable {
         case replay, replayOnce, proveAgain, proveAgainOwn, passThrough
 
@@ -26,8 +26,8 @@ import Testing
         case none, kept, spent
     }
 
-    /// What an exchange had before, and what comes of the words for another token, of those for
-    /// another proof, and of those for neither.
+    /// The earlier retries of an exchange, and the outcomes of verdicts with another token, with another
+    /// proof, and with neither.
     struct Row: Sendable {
         let earlier: [RetryReason]
         let token: Outcome
@@ -48,9 +48,9 @@ import Testing
         ),
     ]
 
-    // A limit for retries is for those of other causes.
+    // A retry limit applies only to other causes.
     @Test(arguments: Body.allCases, [nil, 0])
-    func `token and proof are each renewed once, where the body can be sent again`(
+    func `token and proof are each renewed once if the body can be sent again`(
         body: Body,
         retryLimit: Int?
     ) async throws {
@@ -99,7 +99,7 @@ import Testing
             ([.replayOnce, .replay], [.unauthorized], .alreadyReplayed),
         ] as [([Words], [RetryReason], NotReplayed)]
     )
-    func `a token that may be older than the first 401 is no reason to give up`(
+    func `a token that may predate the first 401 is renewed once more`(
         script: [Words],
         retries: [RetryReason],
         reason: NotReplayed
@@ -129,7 +129,7 @@ import Testing
             ([.proveAgain, .replay, .passThrough], [.proof, .unauthorized], .alreadyReplayed),
         ] as [([Words], [RetryReason], NotReplayed)]
     )
-    func `each 401 in a row is judged, and the last one is the answer`(
+    func `each 401 in a row is judged, and the last one is returned`(
         script: [Words],
         retries: [RetryReason],
         reason: NotReplayed
@@ -189,7 +189,7 @@ extension Request {
     }
 }
 
-/// Judges each 401 by the next words of a script.
+/// Judges each 401 by the next verdict of a script.
 private final class ScriptedAuthorizer: Authorizing {
     private struct State {
         var script: [RefusedAttempts.Words]
@@ -237,7 +237,7 @@ private final class ScriptedAuthorizer: Authorizing {
     }
 }
 
-/// Answers 401 some times, and then 200; each answer with its number.
+/// Responds with 401 `times` times and then with 200; each response carries its number.
 private final class RefusingUpstream: HTTPTransport {
     private let times: Int
     private let seen = Mutex<[String?]>([])

@@ -22,23 +22,23 @@ import Testing
         #expect(buffer.isReplayable)
     }
 
-    @Test func `a body above the limit is sent once, unharmed`() async throws {
+    @Test func `a body above the limit is sent once, complete`() async throws {
         let buffer = ReplayBuffer(PieceSource(["abc", "def", "ghi"]), length: nil, limit: 5)
         #expect(try await text(buffer.body()) == "abcdefghi")
         #expect(!buffer.isReplayable)
         await #expect(throws: NetworkError.self) { try await text(buffer.body()) }
     }
 
-    @Test func `a body that is known to be too long is not recorded`() async throws {
+    @Test func `a body with a length above the limit is not recorded`() async throws {
         let buffer = ReplayBuffer(PieceSource(["abc"]), length: 3, limit: 2)
-        // As long as nothing of it was read, it can be sent from its start.
+        // Before the first read, it can still be sent from its start.
         #expect(buffer.isReplayable)
         #expect(try await text(buffer.body()) == "abc")
         #expect(!buffer.isReplayable)
         #expect(buffer.replay() == nil)
     }
 
-    @Test func `the second body reads on where the first one stopped`() async throws {
+    @Test func `the second body continues from the position of the first`() async throws {
         let pieces = PieceSource(["a", "b", "c"])
         let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
         let first = try source(buffer.body())
@@ -48,9 +48,9 @@ import Testing
         #expect(try await text(buffer.body()) == "abc")
     }
 
-    // Also where it is above the limit: it has been read, and has no other way to go.
+    // Also above the limit: the piece has already been read from the source.
     @Test(arguments: [(["a", "b", "c"], 10), (["abc"], 2)])
-    func `a piece that was on its way goes to the second body`(
+    func `a piece in flight goes to the second body`(
         texts: [String],
         limit: Int
     ) async throws {
@@ -64,11 +64,11 @@ import Testing
         async let all = text(second)
         pieces.gate.open()
         #expect(try await all == "abc")
-        // What the first body still wanted is somebody else's now.
+        // The second body received the piece.
         await #expect(throws: NetworkError.self) { _ = try await late.value }
     }
 
-    @Test func `three bodies that wait for one piece all go on, and block no thread`()
+    @Test func `three bodies that wait for one piece all continue, and block no thread`()
         async throws
     {
         let pieces = PieceSource(["a"])
@@ -84,7 +84,7 @@ import Testing
         for _ in 1...2 {
             let body = try source(buffer.body())
             readers.append(Task(executorPreference: loop) { try await body.next() })
-            // The loop's next piece of work: it comes to that once the body waits.
+            // The next job of the loop, which runs once the body waits.
             let isWaiting = Gate()
             Task(executorPreference: loop) { isWaiting.open() }
             try await isWaiting.wait()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a source that ends because it is called off has no end to send again`()
+    @Test func `a source that ends because of cancellation is not replayable`()
         async throws
     {
         let (pieces, feed) = AsyncStream<ByteSlice>.makeStream()
@@ -111,14 +111,14 @@ import Testing
         #expect(buffer.replay() == nil)
     }
 
-    @Test func `an earlier body reads nothing more`() async throws {
+    @Test func `an earlier body throws on the next read`() async throws {
         let buffer = ReplayBuffer(PieceSource(["a"]), length: nil, limit: 10)
         let first = try source(buffer.body())
         _ = buffer.body()
         await #expect(throws: NetworkError.self) { try await first.next() }
     }
 
-    @Test func `without a replay to come, giving up reaches the source`() async throws {
+    @Test func `after the release, canceling the body cancels the source`() async throws {
         let pieces = PieceSource(["a", "b"])
         let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
         let body = try source(buffer.body())
@@ -130,7 +130,7 @@ import Testing
         #expect(pieces.isCancelled)
     }
 
-    /// How a body of three pieces compares with what may be kept.
+    /// The size of a body of three pieces relative to the limit.
     enum Size: CaseIterable {
         case fits, growsTooLong, isTooLong
 
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    // Four reads find the end.
+    // The fourth read returns the end.
     @Test(
         arguments: [
             (.fits, [true, true, true, true, true]),
@@ -150,7 +150,7 @@ import Testing
             (.isTooLong, [true, false, false, false, false]),
         ] as [(Size, [Bool])]
     )
-    func `a body can be sent again while all that was read of it is kept`(
+    func `a body can be sent again while everything read from it is kept`(
         size: Size,
         isReplayable: [Bool]
     ) async throws {
@@ -171,7 +171,7 @@ import Testing
             (.isTooLong, [false, true, true, true, false]),
         ] as [(Size, [Bool])]
     )
-    func `giving up reaches the source where no other body can need the rest`(
+    func `canceling a body cancels the source if no other body can need the rest`(
         size: Size,
         isCancelled: [Bool]
     ) async throws {
@@ -201,7 +201,7 @@ import Testing
     }
 }
 
-/// Pieces of a stream of the standard library's, which ends with the task that reads it.
+/// Pieces of an `AsyncStream`, which ends if the reading task is canceled.
 private final class StreamedPieces: BodySource {
     private let pieces: AsyncStream<ByteSlice>
 

@@ -3,9 +3,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Credentials that sign a request as a whole.
+/// Tests of credentials that sign the whole request.
 @Suite struct RequestSignings {
-    /// Signs with the number of the signature, and learns the statuses of the answers.
+    /// Signs with a serial number, and records the statuses of the responses.
     private final class Signer: RequestSigning {
         private let state = Mutex((signatures: 0, statuses: [HTTPStatus]()))
 
@@ -48,7 +48,7 @@ import Testing
         (.replay, [.unauthorized], ["1", "2"]),
         (.passThrough(.sameToken), [], ["1"]),
     ])
-    func `each attempt is signed afresh, and one that was refused for its time once more`(
+    func `each attempt is signed anew, once more after a refusal for clock skew`(
         verdict: Verdict,
         retries: [RetryReason],
         signatures: [String]

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Streamed bodies that are kept for another attempt.
+/// Tests of streamed bodies that are kept for a retry.
 @Suite struct RetriedBodies {
     private func retrying(
         limit: Int = 64 * 1024,
@@ -77,18 +77,18 @@ import Testing
     }
 
     @Test(arguments: [(0, 1), (5, 1), (6, 2)])
-    func `above the limit it is sent once, unharmed`(limit: Int, count: Int) async throws {
+    func `a stream above the limit is sent once, complete`(limit: Int, count: Int) async throws {
         let upstream = Upstream { _, earlier in RetriedBodies.busy(earlier) }
         let budget = RetryBudget(share: 0)
         let (_, context) = try await chain(upstream, limit: limit, budget: budget)
             .exchange(request())
         #expect(upstream.arrived.map(\.body) == Array(repeating: "onetwo", count: count))
-        // What cannot be sent again takes nothing from the budget.
+        // A body that cannot be sent again takes nothing from the budget.
         #expect(!context.retries.contains(.budgetExhausted))
     }
 
     @Test(arguments: [true, false])
-    func `without attempts no body is kept`(_ isCallsOwn: Bool) async throws {
+    func `a body is not recorded if no retry is allowed`(_ isCallsOwn: Bool) async throws {
         let upstream = Upstream { arrived, _ in
             #expect(ReplayBuffer.recording(arrived.request.body) === nil)
             return Response(status: 503)
@@ -100,7 +100,7 @@ import Testing
         #expect(upstream.arrived.map(\.body) == ["onetwo"])
     }
 
-    @Test func `an attempt that read none of the body leaves the expectation to the next`()
+    @Test func `an attempt that read none of the body leaves Expect to the next`()
         async throws
     {
         let origin = ReluctantOrigin(reads: [0, 1, 2])
@@ -111,7 +111,7 @@ import Testing
         #expect(origin.bodies == ["", "one", "onetwo"])
     }
 
-    @Test func `a body given up unread is not sent again`() async throws {
+    @Test func `a body canceled unread is not sent again`() async throws {
         let origin = ReluctantOrigin(reads: [0, 2])
         let chain = RequestChain([retrying(), Insistent()], transport: origin)
         let (response, _) = try await chain.exchange(request(.post))
@@ -119,7 +119,7 @@ import Testing
         #expect(origin.bodies == [""])
     }
 
-    @Test func `a body that the app cut short is not sent again`() async throws {
+    @Test func `a body truncated by the client is not sent again`() async throws {
         let cut = NetworkError(.connectionTerminated, side: .downstream, detail: "cut short")
         let upstream = Upstream { _, _ in Response(status: 200) }
         let source = PiecedBody(["one"], fault: cut)
@@ -130,7 +130,7 @@ import Testing
         #expect(upstream.arrived.isEmpty)
     }
 
-    @Test func `after the answer the source is told that the rest is not wanted`() async throws {
+    @Test func `the final response cancels the rest of the source`() async throws {
         let source = PieceSource(["one", "two"])
         let origin = ReluctantOrigin(reads: [1, 1, 1], isWilling: false)
         let (response, _) = try await chain(origin).exchange(request(.put, source))
@@ -154,7 +154,7 @@ import Testing
         )
         let (response, context) = try await chain.exchange(request())
         #expect(context.retries == [.unauthorized, .status(503)])
-        // One replay in an exchange.
+        // One replay for each exchange.
         #expect(response.status == 401)
         let buffers = upstream.arrived.map { ReplayBuffer.recording($0.request.body) }
         #expect(!buffers.contains { $0 !== buffers[0] || $0 == nil })
@@ -169,7 +169,7 @@ extension HTTPBody {
     }
 }
 
-/// Reads so many pieces of each attempt's body and answers 503; the last attempt gets 200.
+/// Reads the given number of pieces in each attempt and responds with 503, or 200 for the last attempt.
 private final class ReluctantOrigin: HTTPTransport {
     private struct State {
         var expectations: [String?] = []
@@ -204,7 +204,7 @@ private final class ReluctantOrigin: HTTPTransport {
     }
 }
 
-/// Sends whatever it may a second time.
+/// Sends every request a second time if possible.
 private struct Insistent: RequestInterceptor {
     func intercept(
         _ request: Request,

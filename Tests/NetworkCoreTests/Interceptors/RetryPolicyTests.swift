@@ -11,17 +11,17 @@ import Testing
 
     @Test(
         arguments: [
-            // Nothing was acted on: whatever it is.
+            // Not processed by the server: retried for any method and body.
             (.connectionRefused, .safe, .get, [true, true, true]),
             (.connectionRefused, .safe, .post, [true, true, true]),
             (.dnsError, .safe, .patch, [true, true, true]),
             (.connectionTimeout, .safe, .delete, [true, true, true]),
-            // The next attempt would find the same certificate.
+            // The next attempt would receive the same certificate.
             (.tlsCertificateError, .safe, .get, [false, false, false]),
-            // A server that ends, or is full, cuts the handshake.
+            // A server that is full or shutting down closes the handshake.
             (.tlsProtocolError, .safe, .get, [true, true, true]),
             (.tlsProtocolError, .safe, .post, [true, true, true]),
-            // A pooled connection was stale.
+            // A stale pooled connection.
             (.connectionTerminated, .idempotentOnly, .get, [true, true, false]),
             (.connectionTerminated, .idempotentOnly, .head, [true, true, false]),
             (.connectionTerminated, .idempotentOnly, .put, [true, true, false]),
@@ -29,20 +29,20 @@ import Testing
             (.connectionTerminated, .idempotentOnly, .options, [true, true, false]),
             (.connectionTerminated, .idempotentOnly, .post, [false, false, false]),
             (.connectionTerminated, .idempotentOnly, .patch, [false, false, false]),
-            // It may have been acted on.
+            // Possibly processed by the server.
             (.connectionTerminated, .unsafe, .get, [true, true, false]),
             (.connectionTerminated, .unsafe, .put, [true, true, false]),
             (.connectionTerminated, .unsafe, .post, [false, false, false]),
             (.httpResponseTimeout, .unsafe, .get, [false, false, false]),
             (.connectionReadTimeout, .unsafe, .get, [false, false, false]),
             (.httpProtocolError, .unsafe, .get, [false, false, false]),
-            // Nobody waits for it any more.
+            // The caller no longer waits.
             (.cancelled, .safe, .get, [false, false, false]),
             (.cancelled, .idempotentOnly, .get, [false, false, false]),
             (.cancelled, .unsafe, .get, [false, false, false]),
         ] as [(ErrorKind, NetworkError.RetrySafety, HTTPMethod, [Bool])]
     )
-    func `a fault is retried by what it is, the method and the body`(
+    func `the retry of a fault depends on its kind, the method and the body`(
         _ kind: ErrorKind,
         _ safety: NetworkError.RetrySafety,
         _ method: HTTPMethod,
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `what the app's own side got wrong is not retried`() {
+    @Test func `a fault of the client is not retried`() {
         let fault = NetworkError(
             .httpRequestDenied,
             side: .downstream,
@@ -79,8 +79,8 @@ import Testing
         }
     }
 
-    @Test func `a delay is any part of its window`() {
-        // Each half is missed by all of them once in 2^200.
+    @Test func `a delay is a random part of its window`() {
+        // The probability that all delays miss one half is 2^-200.
         let delays = (0..<200).map { _ in RetryPolicy().delay(beforeRetry: 1) }
         #expect(delays.contains { $0 < .milliseconds(50) })
         #expect(delays.contains { $0 > .milliseconds(50) })
@@ -88,7 +88,7 @@ import Testing
 }
 
 @Suite struct RetryBudgets {
-    @Test func `ten retries a second are free`() {
+    @Test func `ten retries per second are free`() {
         let budget = RetryBudget(share: 0.2)
         for second in 0..<3 {
             #expect((0..<20).count { _ in budget.takeRetry(now: second) } == 10)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [(0.2, 100, 20), (0.2, 1000, 200), (0.5, 100, 50), (0, 1000, 10)])
-    func `beyond that retries are a share of the requests`(
+    func `further retries are a share of the requests`(
         _ share: Double,
         _ requests: Int,
         _ retries: Int
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: [-1, -10, Int.min, .max])
-    func `a budget begins at any second, and takes one that is past for the latest`(start: Int) {
+    func `a budget starts at any second, and counts a past second as the latest`(start: Int) {
         let budget = RetryBudget(share: 0)
         budget.countRequest(now: start)
         #expect((0..<20).count { _ in budget.takeRetry(now: start) } == 10)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct Retries {
-    @Test func `a safe fault is retried, whatever the method`() async throws {
+    @Test func `a safe fault is retried for any method`() async throws {
         let upstream = Upstream { _, earlier in
             if earlier == 0 { throw NetworkError.refused }
             return Response(status: 200)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a body that an earlier attempt has read is not sent again`(_ isRead: Bool) async throws {
+    func `a body read by an earlier attempt is not sent again`(_ isRead: Bool) async throws {
         let upstream = Upstream { _, _ in Response(status: 200) }
         let chain = RequestChain(
             [
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a caller that gives up during the wait before a retry gets cancelled`(_ isFault: Bool)
+    func `canceling the wait before a retry throws cancelled`(_ isFault: Bool)
         async throws
     {
         let upstream = Upstream { _, _ in
@@ -68,7 +68,7 @@ import Testing
         #expect(upstream.arrived.count == 1)
     }
 
-    @Test func `after a stale connection a fresh one is demanded`() async throws {
+    @Test func `a retry after a stale connection requires a fresh one`() async throws {
         let origin = FaultyOrigin([.stale, nil])
         let (response, context) = try await RequestChain.retrying(origin).exchange()
         #expect(response.status == 200)
@@ -76,7 +76,7 @@ import Testing
         #expect(context.retries == [.fault(.connectionTerminated)])
     }
 
-    @Test func `a pool that dies as a whole is not short of retries`() async throws {
+    @Test func `retries of stale connections are not charged to the budget`() async throws {
         let budget = RetryBudget(share: 0)
         for _ in 1...30 {
             let origin = FaultyOrigin([.stale, nil])
@@ -86,20 +86,20 @@ import Testing
             )
             #expect(try await chain.exchange().0.status == 200)
         }
-        // Only the repeat on a new connection is free.
+        // Only the retry on a new connection is free.
         var isBudgetUntouched = true
         for _ in 1...10 { isBudgetUntouched = budget.takeRetry(now: 0) && isBudgetUntouched }
         #expect(isBudgetUntouched)
     }
 
-    @Test func `a refused connection demands nothing of the next one`() async throws {
+    @Test func `a retry after a refused connection does not require a fresh one`() async throws {
         let origin = FaultyOrigin([.stale, .refused, nil])
         _ = try await RequestChain.retrying(origin).exchange()
         #expect(origin.demands == [false, true, false])
     }
 
     @Test(arguments: [0, 1, 2, 5])
-    func `when the attempts are used up the last error is thrown`(_ attempts: Int) async {
+    func `the last error is thrown if no attempts remain`(_ attempts: Int) async {
         let upstream = Upstream { _, earlier in
             throw NetworkError(
                 .connectionRefused,
@@ -127,12 +127,12 @@ import Testing
         #expect(error?.kind == .connectionRefused)
         #expect(context.retries.last?.description == "retry_budget_exhausted")
         #expect(context.retries.count { $0 == .budgetExhausted } == 1)
-        // Ten a second are always allowed.
+        // Ten retries per second are always allowed.
         #expect(upstream.arrived.count == 11)
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a retry for which there is no time costs the budget nothing`() async {
+    func `a retry that would miss the deadline is not charged to the budget`() async {
         let (budget, clock) = (RetryBudget(share: 0), ManualClock())
         let upstream = Upstream { _, _ in throw NetworkError.refused }
         let chain = RequestChain.retrying(upstream, budget: budget, clock: clock) {
@@ -146,7 +146,7 @@ import Testing
         for _ in 0..<10 { #expect(budget.takeRetry(now: 0)) }
     }
 
-    @Test func `a wait beyond the deadline is not begun`() async {
+    @Test func `a retry does not wait beyond the deadline`() async {
         let upstream = Upstream { _, _ in throw NetworkError.refused }
         let chain = RequestChain.retrying(upstream)
         let error = await networkError {
@@ -157,7 +157,7 @@ import Testing
         #expect(upstream.arrived.count == 1)
     }
 
-    @Test func `an error of another type goes through`() async {
+    @Test func `errors of other types are not retried`() async {
         let upstream = Upstream { _, _ in throw CancellationError() }
         await #expect(throws: CancellationError.self) {
             try await RequestChain.retrying(upstream).exchange().0
@@ -179,7 +179,7 @@ import Testing
             (HTTPMethod(rawValue: "get") ?? .get, 503, 1),
         ] as [(HTTPMethod, HTTPStatus, Int)]
     )
-    func `statuses are repeated for idempotent methods only`(
+    func `statuses are retried only for idempotent methods`(
         _ method: HTTPMethod,
         _ status: HTTPStatus,
         _ sent: Int
@@ -198,7 +198,7 @@ import Testing
             ([429, 503], 428, 1), ([200], 200, 3),
         ] as [(Set<Int>, HTTPStatus, Int)]
     )
-    func `those statuses are repeated that the policy names`(
+    func `only the statuses in the policy are retried`(
         _ statuses: Set<Int>,
         _ status: HTTPStatus,
         _ sent: Int
@@ -214,7 +214,9 @@ import Testing
     }
 
     @Test(arguments: [("0", 3), ("3", 1), ("86400", 1)])
-    func `a wait that is too long is left to the app`(_ wait: String, _ sent: Int) async throws {
+    func `a Retry-After above the maximum is not waited for`(_ wait: String, _ sent: Int)
+        async throws
+    {
         let upstream = Upstream { _, _ in
             Response(status: 503, headers: [.retryAfter: wait])
         }
@@ -224,7 +226,9 @@ import Testing
     }
 
     @Test(arguments: ["2", "Fri, 15 Jan 2027 08:00:02 GMT"])
-    func `a wait as long as the maximum is kept to the second`(_ wait: String) async throws {
+    func `a Retry-After equal to the maximum is waited for to the second`(_ wait: String)
+        async throws
+    {
         let upstream = Upstream { _, earlier in
             earlier == 0
                 ? Response(status: 503, headers: [.retryAfter: wait]) : Response(status: 200)
@@ -236,7 +240,7 @@ import Testing
     }
 
     @Test(arguments: [(2, 1), (3, 2)])
-    func `a wait that ends at the deadline is not begun`(
+    func `a retry does not wait until the deadline`(
         _ limit: Int,
         _ sent: Int
     ) async throws {
@@ -248,7 +252,7 @@ import Testing
         #expect(upstream.arrived.count == sent)
     }
 
-    @Test func `the body of a response that is repeated is given up`() async throws {
+    @Test func `the body of a retried response is canceled`() async throws {
         let given = GivenUpBody()
         let upstream = Upstream { _, earlier in
             earlier == 0
@@ -259,7 +263,7 @@ import Testing
     }
 }
 
-/// Has a first attempt made where the body is to be read, and then finds nobody to connect to, once.
+/// Throws once after the first attempt if the body is to be read, and otherwise before it.
 private final class RefusedSecondAttempt: RequestInterceptor {
     private let isRead: Bool
     private let calls = Counter()
@@ -281,7 +285,7 @@ private final class RefusedSecondAttempt: RequestInterceptor {
     }
 }
 
-/// Throws its faults one after the other, and keeps what was demanded of each attempt.
+/// Throws its faults one after the other, and records whether each attempt requires a fresh connection.
 private final class FaultyOrigin: HTTPTransport {
     private let state: Mutex<(faults: [NetworkError?], demands: [Bool])>
 
@@ -302,7 +306,7 @@ private final class FaultyOrigin: HTTPTransport {
     }
 }
 
-/// A body that knows whether it was given up.
+/// A body that records whether it was canceled.
 private final class GivenUpBody: BodySource {
     private let state = Mutex(false)
 
@@ -329,7 +333,7 @@ extension NetworkError {
 }
 
 extension RequestChain {
-    /// Retries without a wait before an origin.
+    /// Returns a chain that retries without a delay.
     fileprivate static func retrying(
         _ upstream: any HTTPTransport,
         budget: RetryBudget = RetryBudget(),

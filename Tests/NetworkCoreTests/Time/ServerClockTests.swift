@@ -9,8 +9,8 @@ import Testing
         return headers
     }
 
-    @Test func `a server that is ahead is known to be`() throws {
-        // The manual clock stands at 2027-01-15 08:00:00.
+    @Test func `the clock learns that the server is ahead`() throws {
+        // The manual clock starts at 2027-01-15 08:00:00.
         let clock = ManualClock()
         let server = ServerClock(clock: clock)
         server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))
@@ -21,7 +21,7 @@ import Testing
         #expect(server.offset == .seconds(-600))
     }
 
-    @Test func `what is known of the server's clock holds when ours is set`() throws {
+    @Test func `the server's time stays correct after our clock is set`() throws {
         let clock = ManualClock()
         let server = ServerClock(clock: clock)
         server.learn(from: try headers("Fri, 15 Jan 2027 09:00:00 GMT"))
@@ -34,19 +34,19 @@ import Testing
     }
 
     @Test(arguments: ["Fri, 15 Jan 2027 08:00:04 GMT", "Fri, 15 Jan 2027 07:59:57 GMT"])
-    func `a difference that the transfer can explain does not count`(_ date: String) throws {
+    func `an offset within the transfer time is ignored`(_ date: String) throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers(date))
         #expect(server.offset == .zero)
     }
 
-    @Test func `a difference of five seconds is one`() throws {
+    @Test func `an offset of five seconds counts`() throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers("Fri, 15 Jan 2027 08:00:05 GMT"))
         #expect(server.offset == .seconds(5))
     }
 
-    @Test func `an answer from a cache does not set the clock`() throws {
+    @Test func `a cached response does not set the clock`() throws {
         let server = ServerClock(clock: ManualClock())
         for (age, offset) in [("3600", 0), ("0", -3600), ("1", -3600)] {
             var answer = try headers("Fri, 15 Jan 2027 07:00:00 GMT")
@@ -64,14 +64,14 @@ import Testing
         #expect(server.offset == .seconds(600))
     }
 
-    @Test func `of answers within a second the one counts that came closest`() {
+    @Test func `the most precise response of the last second sets the clock`() {
         let clock = ManualClock(wall: 1_700_000_000)
         let serverClock = ServerClock(clock: clock)
         func learn() { serverClock.learn(from: [.date: "Fri, 15 Jan 2027 08:00:00 GMT"]) }
         learn()
         let first = serverClock.now
         clock.advance(by: .milliseconds(700))
-        // `Date` leaves out 700 ms, which is known from the answer before.
+        // `Date` omits 700 ms, which are known from the response before.
         learn()
         #expect(serverClock.now == first + .milliseconds(700))
         // The server's clock was set back.

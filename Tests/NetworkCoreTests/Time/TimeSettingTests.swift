@@ -1,7 +1,7 @@
 import NetworkCore
 import Testing
 
-/// What the errors of timeouts say.
+/// Tests of the messages of timeout errors.
 @Suite struct TimeSettingTests {
     @Test(arguments: [
         (Duration.milliseconds(250), "250ms"), (.milliseconds(1500), "1500ms"), (.seconds(1), "1s"),
@@ -9,12 +9,12 @@ import Testing
         (.seconds(3600), "1h"),
         (.seconds(5400), "90m"), (.seconds(3601), "3601s"),
     ])
-    func `a duration is written as a configuration spells it`(duration: Duration, text: String) {
+    func `a duration is written as in a configuration`(duration: Duration, text: String) {
         #expect(duration.written == text)
     }
 
     @Test(arguments: TimeoutPhase.allCases)
-    func `the error of every timeout names what set it, its value, and who gave up`(
+    func `every timeout error names the setting, its value and the peer that gave up`(
         phase: TimeoutPhase
     ) {
         let setting = TimeSetting("a.key", .seconds(7))
@@ -22,7 +22,7 @@ import Testing
         #expect(error.detail.hasPrefix("netproxy gave up after a.key (7s): "))
     }
 
-    @Test func `a program is told of its own options`() {
+    @Test func `the error of a library client names its own option`() {
         let setting = TimeSettings.options.setting("timeouts.idle", "idleTimeout", .seconds(5))
         let error = NetworkError.timeout(.readingBody, "api.example", after: setting)
         #expect(
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func `a limit without a key says whose it is`() {
+    @Test func `the error of a limit without a key names its owner`() {
         let setting = TimeSettings.fixed("tunnels").setting("timeouts.idle", "idleTimeout", nil)
         let error = NetworkError.timeout(.tunnel, after: setting)
         #expect(

@@ -30,7 +30,7 @@ import Testing
         #expect(output.text == text)
     }
 
-    @Test func `invalid parts are replaced as by the standard library`() {
+    @Test func `invalid parts are replaced as in the standard library`() {
         for first in UInt8(0x80)...0xff {
             for second in [UInt8(0x41), 0x7e, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2] {
                 let bytes = [first, second, 0x80, 0x41]

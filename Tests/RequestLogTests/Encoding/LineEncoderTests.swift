@@ -97,7 +97,7 @@ import Testing
         )
     }
 
-    @Test func `an aborted exchange has the side that ended it`() {
+    @Test func `an aborted exchange names the side that ended it`() {
         var record = Samples.exchange(status: 200)
         record.error = .httpResponseIncomplete
         record.abortedBy = .upstream
@@ -112,7 +112,7 @@ import Testing
         )
     }
 
-    @Test func `other events have the same beginning, and their facts`() {
+    @Test func `the line of an event has the same first keys, and its own facts`() {
         let event = EventRecord(
             time: Samples.time,
             level: .warning,

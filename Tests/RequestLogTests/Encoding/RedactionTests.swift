@@ -8,7 +8,7 @@ import Testing
             (.keys, "a=1&b=two&c", "a,b,c"),
             (.keys, "a%20b=1&%3d=%26", "a%20b,%3d"),
             (.keys, "", ""),
-            // What may be a token, and not the name of one.
+            // A possible token, not the name of one.
             (.keys, "eyJhbGciOiJSUzI1NiJ9.x&b=1", "<redacted>,b"),
             (.keys, "q=\"x\"", "q"),
             (.full, "a=1&b=two&c", "a=1&b=two&c"),
@@ -46,7 +46,7 @@ import Testing
         ("error: ExpiredToken: the token: has ended", "error: ExpiredToken: the token: has ended"),
         ("region = eu-west-1", "region = eu-west-1"), ("", ""), ("=", "="),
     ])
-    func `what a program says is shown without the secrets in it`(line: String, shown: String) {
+    func `the output of a program is shown without its secrets`(line: String, shown: String) {
         #expect(Redaction.standard.assignments(in: line) == shown)
     }
 
@@ -54,7 +54,7 @@ import Testing
         "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "x-api-key",
         "X-Channel-Key", "DPoP", "X-Goog-Api-Key", "private-token",
     ])
-    func `a credential is redacted even if its field is to be shown`(name: String) throws {
+    func `a credential is redacted even if its field is shown`(name: String) throws {
         let name = try #require(HTTPFieldName(name))
         var record = Samples.minimal()
         record.headers = [HTTPField(name, "s3cret")].compactMap { $0 }
@@ -108,7 +108,7 @@ import Testing
         #expect(parsed?["response_headers"]?["link"]?.text == expected)
     }
 
-    @Test func `named fields are joined by lower-case name, and others left out`() throws {
+    @Test func `named fields are joined by lower-case name, and others omitted`() throws {
         var record = Samples.minimal()
         record.headers = [
             HTTPField("Accept", "a"), HTTPField("X-Other", "hidden"), HTTPField("accept", "b"),

@@ -36,7 +36,7 @@ import Testing
         #expect(own.log.counters.written == 1)
     }
 
-    @Test func `a reader of a channel gets only its lines`() async throws {
+    @Test func `a reader of a channel gets only the lines of that channel`() async throws {
         let reader = try #require(feed.subscribe(channels: ["netproxy"]))
         buffer("orders").write(Samples.minimal(path: "/orders"), now: .now)
         buffer(nil).write(Samples.minimal(path: "/unclaimed"), now: .now)
@@ -79,7 +79,7 @@ import Testing
         #expect(!feed.isWatched)
     }
 
-    @Test func `a cancelled wait returns`() async throws {
+    @Test func `a canceled wait returns`() async throws {
         let reader = try #require(feed.subscribe())
         let waiting = Task { await reader.next() }
         waiting.cancel()

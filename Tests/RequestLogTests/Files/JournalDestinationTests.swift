@@ -53,7 +53,7 @@ import Testing
         #expect(entry.contains("\nPRIORITY=\(priority)\n"))
     }
 
-    @Test func `a value with line breaks has its length in front`() throws {
+    @Test func `a value with line breaks is preceded by its length`() throws {
         let journal = try Journal(path)
         write(#"{"level":"info","message":"a\nb"}"# + "\n", to: try sink())
         let entry = try #require(journal.entry())
@@ -81,7 +81,7 @@ import Testing
     }
 }
 
-/// A socket in place of the journal's.
+/// A socket that replaces the journal's.
 private final class Journal {
     private let socket: DatagramSocket
 

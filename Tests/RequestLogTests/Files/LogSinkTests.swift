@@ -4,10 +4,12 @@ import NetproxySystem
 import Synchronization
 import Testing
 
-/// A destination with scripted writes, which records what it accepts.
+/// A destination with scripted writes, which records the accepted bytes.
 private final class ScriptedDestination: LogDestination {
     struct Script {
-        /// The bytes accepted by each write; nil for a full disk; everything after the last one.
+        /// The number of bytes that each write accepts; `nil` for a full disk.
+        ///
+        /// Further writes accept all bytes.
         var writes: [Int?] = []
         var received: [UInt8] = []
         var generation = 1
@@ -63,7 +65,7 @@ private final class ScriptBox: Sendable {
         )
     }
 
-    @Test func `a short write is continued until the lines are whole`() {
+    @Test func `a short write is continued until the lines are complete`() {
         let box = ScriptBox([1, 3, 2])
         let sink = Self.sink(box)
         Self.write("first\nsecond\n", to: sink)
@@ -84,7 +86,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
     }
 
-    @Test func `the rest is written at the end, as soon as there is room`() {
+    @Test func `finish writes the rest once the disk has space`() {
         let box = ScriptBox([8, nil, nil])
         let sink = Self.sink(box)
         Self.write("first\nsecond\nthird\n", to: sink)
@@ -169,7 +171,7 @@ private final class ScriptBox: Sendable {
         Self.write("second\n", to: sink)
         #expect(sink.counters.dropped == 1)
         #expect(sink.counters.written == 1)
-        // `fi` is in the old file; the recorder keeps both together.
+        // `fi` is in the old file; the recorder concatenates both.
         #expect(box.lines.count == 3)
         #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
     }
@@ -208,7 +210,7 @@ private final class ScriptBox: Sendable {
         #expect(generation == closed + 1)
     }
 
-    @Test func `a buffer writes its lines at once`() {
+    @Test func `a buffer writes its lines with one call`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
         buffer.write(Samples.minimal(), now: Self.now)
@@ -219,7 +221,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines.count == 3)
     }
 
-    @Test func `a buffer flushes by itself at 32 KiB`() {
+    @Test func `a buffer flushes itself at 32 KiB`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
         let length = Samples.line(Samples.minimal()).utf8.count

@@ -3,7 +3,7 @@ import NetproxySystem
 import Synchronization
 import Testing
 
-/// A disk that takes nothing until it is let.
+/// A disk that blocks writes until `recover`.
 private final class HangingDisk: Sendable {
     struct State {
         var isHanging = true
@@ -28,7 +28,7 @@ private final class HangingDisk: Sendable {
 
     func recover() { state.withLock { $0.isHanging = false } }
 
-    /// Blocks the thread, as a write to a file system that was frozen does.
+    /// Blocks the thread, like a write to a frozen file system.
     func block() {
         let waiters = isReached.withLock { isReached in
             isReached = true
@@ -42,7 +42,7 @@ private final class HangingDisk: Sendable {
     }
 
     private func pause() {
-        // A signal that no one raises would have no end to wait for.
+        // Spins, because no signal ends this wait.
         for _ in 0..<1000 { _ = Atomic(0).load(ordering: .relaxed) }
     }
 
@@ -66,7 +66,7 @@ private final class HangingDestination: LogDestination {
     }
 }
 
-/// The thread that writes all logs.
+/// Tests of the thread that writes all logs.
 @Suite struct LogWriterTests {
     private static func sink(_ disk: HangingDisk, _ writer: LogWriter) -> LogSink {
         LogSink(labels: LogLabels(), to: HangingDestination(disk), writer: writer)
@@ -76,7 +76,7 @@ private final class HangingDestination: LogDestination {
         sink.write(Array("\(line)\n".utf8).span, count: 1, at: Samples.time, now: .now)
     }
 
-    @Test func `a disk that hangs holds up no caller, and nothing is lost`() async throws {
+    @Test func `a disk that hangs blocks no caller and loses no line`() async throws {
         let disk = HangingDisk()
         let writer = try LogWriter()
         defer { writer.end() }
@@ -123,7 +123,7 @@ private final class HangingDestination: LogDestination {
         #expect(sink.counters.dropped == 3 && sink.counters.written == 3)
     }
 
-    @Test func `what is written after the end is not lost`() async throws {
+    @Test func `a line written after the end is not lost`() async throws {
         let disk = HangingDisk()
         disk.recover()
         let writer = try LogWriter()
@@ -131,7 +131,7 @@ private final class HangingDestination: LogDestination {
         Self.write("before", to: sink)
         writer.end()
         Self.write("after", to: sink)
-        // The thread writes what it was given before it ends.
+        // The thread writes its queue before it ends.
         while disk.lines.count < 2 { await Task.yield() }
         #expect(Set(disk.lines) == ["before", "after"])
     }

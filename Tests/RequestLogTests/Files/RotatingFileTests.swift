@@ -42,7 +42,8 @@ import Testing
         #expect(try directory.text(of: "netproxy.log").contains(#""message":"reloaded""#))
     }
 
-    @Test func `a file that would grow too large is rotated, and some old files are kept`() throws {
+    @Test func `a file is rotated before it exceeds the limit, and some old files are kept`() throws
+    {
         let log = log(RotatingFile.Limits(size: 10, keep: 3))
         let texts = ["one-----", "two-----", "three---", "four----", "five----"]
         for (index, text) in texts.enumerated() {
@@ -58,7 +59,7 @@ import Testing
     @Test func `no old file is kept if the limit is zero`() throws {
         let log = log(RotatingFile.Limits(size: 12, keep: 0))
         for text in ["one-----", "two-----"] { write(text, to: log) }
-        // A reader has two seconds to find the file before.
+        // A reader has two seconds to find the previous file.
         #expect(try directory.names == ["orders.log", "orders.log.1"])
         write("2", to: log, after: .seconds(1))
         #expect(try directory.names == ["orders.log", "orders.log.1"])
@@ -68,7 +69,7 @@ import Testing
         #expect(try directory.names == ["orders.log"])
     }
 
-    @Test func `a burst keeps what readers may not have seen, and no more for long`() throws {
+    @Test func `a burst keeps its files for two seconds, and at most a hundred more`() throws {
         let log = log(RotatingFile.Limits(size: 10, keep: 2))
         for number in 10..<40 { write("line--\(number)", to: log) }
         #expect(try directory.names.count == 30)
@@ -79,7 +80,7 @@ import Testing
         #expect(try directory.names.count == 103)
     }
 
-    @Test func `a line longer than the limit is written whole`() throws {
+    @Test func `a line longer than the limit is written completely`() throws {
         let log = log(RotatingFile.Limits(size: 4, keep: 1))
         write("long enough", to: log)
         #expect(try directory.text(of: "orders.log") == "long enough\n")
@@ -95,7 +96,7 @@ import Testing
         #expect(try directory.text(of: "orders.log.1") == "one-----\ntwo-----\n")
     }
 
-    @Test func `a file that another tool moved is reopened on request`() throws {
+    @Test func `a file moved by another tool is reopened on request`() throws {
         let log = log()
         write("one", to: log)
         try directory.move("orders.log", to: "moved")
@@ -106,7 +107,7 @@ import Testing
         #expect(try directory.text(of: "orders.log") == "three\n")
     }
 
-    @Test func `a file that another tool moved is noticed within a second`() throws {
+    @Test func `a file moved by another tool is noticed within a second`() throws {
         let log = log()
         write("one", to: log)
         try directory.move("orders.log", to: "moved")

@@ -60,7 +60,7 @@ import Testing
         )
     }
 
-    @Test func `tail shows the same for logfmt as for JSON`() throws {
+    @Test func `tail shows the same line for logfmt and JSON`() throws {
         let logfmt = try #require(Samples.parsed(String(try text(.logfmt).dropLast())))
         let json = try #require(Samples.parsed(String(try text(.json).dropLast())))
         #expect(logfmt.object == json.object)
@@ -119,7 +119,7 @@ import Testing
         for (name, value) in expected { #expect(line[name] == value, "\(name)") }
     }
 
-    @Test func `an aborted exchange is a failure in ECS, whatever its status`() throws {
+    @Test func `an aborted exchange is a failure in ECS with any status`() throws {
         var record = Self.record
         record.abortedBy = .client
         let line = try #require(Samples.parsed(String(try text(.ecs, record).dropLast())))

@@ -23,7 +23,7 @@ import Testing
         #expect(record.level == .warning)
     }
 
-    @Test func `a response that was cut short is an error despite its status`() {
+    @Test func `a truncated response is an error despite its status`() {
         var record = Samples.exchange(status: 200)
         record.abortedBy = .proxy
         #expect(record.level == .error)
@@ -32,7 +32,7 @@ import Testing
         #expect(record.level == .error)
     }
 
-    @Test func `an app that disconnected is a warning`() {
+    @Test func `a client that disconnected is a warning`() {
         var record = Samples.exchange(status: nil)
         record.error = .cancelled
         record.abortedBy = .client

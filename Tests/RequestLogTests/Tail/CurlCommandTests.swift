@@ -3,7 +3,7 @@ import NetproxyRequestLog
 import NetworkCore
 import Testing
 
-/// Curl commands made from logged requests.
+/// Tests of curl commands made from logged requests.
 @Suite struct CurlCommandTests {
     @Test func `a curl command has placeholders for facts that are not logged`() throws {
         var record = Samples.retried()
@@ -32,7 +32,7 @@ import Testing
         ("HEAD", "/v1/a.b", 0, "curl --head http://h/v1/a.b"),
         ("OPTIONS", "*", 0, "curl -X OPTIONS --request-target '*' http://h"),
     ])
-    func `a curl command sends what the app sent`(
+    func `a curl command sends the same request as the client`(
         method: String,
         path: String,
         bytesIn: Int,
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ["flag", "a,b", "%20"])
-    func `the channel's query mode decides what a query without an equals sign is`(
+    func `the channel's query mode decides how a query without values is read`(
         query: String
     ) throws {
         var record = Samples.minimal(path: "/v1/42?\(query)")
@@ -120,8 +120,9 @@ import Testing
         #expect(CurlCommand(line)?.description == "curl http://h/v1/42 -H 'x-empty;'")
     }
 
-    /// A value is one word for the shell and contains no terminal commands, whatever the app sent: a
-    /// quote with a combining accent is one character for Swift, but not for the shell.
+    /// A value is one word for the shell and contains no terminal commands.
+    ///
+    /// A quote with a combining accent is one character for Swift, but not for the shell.
     @Test(arguments: [
         ("'\u{301}; rm -rf ~ #", #"'x-note: '\''́; rm -rf ~ #'"#),
         ("'\u{200d}'`id`", "'x-note: '\\''\u{200d}'\\''`id`'"),
@@ -129,7 +130,7 @@ import Testing
         ("\u{202e}a", #"'x-note: '"$(printf '\342\200\256')"'a'"#),
         ("a\tb", "'x-note: a\tb'"),
     ])
-    func `a curl command quotes what the app sent`(value: String, word: String) throws {
+    func `a curl command quotes the client's values`(value: String, word: String) throws {
         var record = Samples.minimal()
         record.host = "h"
         record.headers = [HTTPField("X-Note", value)].compactMap { $0 }

@@ -3,7 +3,7 @@ import NetproxyRequestLog
 import NetworkCore
 import Testing
 
-/// HTTP archives made from logged requests.
+/// Tests of HTTP archives made from logged requests.
 @Suite struct HARDocumentTests {
     @Test func `a HAR document has an entry per exchange`() throws {
         var record = Samples.retried()
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // HAR 1.2: the sum of all except ssl, which is part of connect.
+        // HAR 1.2: the sum of all phases except ssl, which is part of connect.
         (true, ["blocked": 1.5, "dns": 2, "connect": 7, "ssl": 4, "wait": 10, "receive": 0.5]),
         (false, ["blocked": 1.5, "dns": 2, "connect": 7, "ssl": 4, "wait": 10.5, "receive": 0]),
     ])

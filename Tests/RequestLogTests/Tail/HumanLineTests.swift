@@ -3,7 +3,7 @@ import NetproxyRequestLog
 import NetworkCore
 import Testing
 
-/// The readable lines of `netproxy tail`.
+/// Tests of the readable lines of `netproxy tail`.
 @Suite struct HumanLineTests {
     @Test func `an exchange is one readable line`() {
         let line = HumanLine(Samples.retried(), channel: "orders")
@@ -13,14 +13,14 @@ import Testing
         )
     }
 
-    @Test func `a retry that was not made is not shown as one`() {
+    @Test func `a denied retry is not shown as a retry`() {
         var record = Samples.retried()
         record.context.retries = [.unauthorized, .budgetExhausted]
         let line = Samples.text(of: HumanLine(record, channel: "orders"))
         #expect(line.hasSuffix("refreshed retried: unauthorized retry_budget_exhausted\n"))
     }
 
-    @Test func `a logged line looks like the exchange itself`() throws {
+    @Test func `a logged line is shown like the exchange itself`() throws {
         var failed = Samples.retried()
         failed.status = nil
         failed.error = .cancelled
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a terminal shows the date on a line of its own when it changes`() throws {
+    @Test func `a terminal shows the date on a separate line when it changes`() throws {
         let lines = try ["04T05", "04T06", "05T00"].map { hour in
             let text = Samples.line(Samples.retried())
                 .replacing("2026-03-04T05", with: "2026-03-\(hour)")
@@ -49,7 +49,7 @@ import Testing
         )
     }
 
-    /// An exchange of each kind that is too long for a narrow terminal.
+    /// Returns an exchange that is too long for a narrow terminal.
     private static func long(_ status: HTTPStatus) -> ExchangeRecord {
         var record = Samples.exchange(
             status: status,
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [60, 80, 120, 160], [200, 404, 502] as [HTTPStatus])
-    func `an exchange is one line of any terminal, with its id`(width: Int, status: HTTPStatus) {
+    func `an exchange with its ID fits one line of any terminal`(width: Int, status: HTTPStatus) {
         let record = Self.long(status)
         let layout = HumanLine.Layout(width: width, channels: ["a-channel-with-a-long-name"])
         let output = OutputBuffer()
@@ -80,7 +80,7 @@ import Testing
         #expect(line.contains("…"))
     }
 
-    @Test func `columns stand below each other, and a path is cut in its middle`() {
+    @Test func `columns are aligned, and a long path is cut in its middle`() {
         let layout = HumanLine.Layout(width: 80, channels: ["orders", "public"])
         let plain = Samples.exchange(status: 200, path: "/short")
         var long = Samples.exchange(status: 200)
@@ -96,7 +96,7 @@ import Testing
         #expect(lines[1].count == 81)
     }
 
-    @Test func `on a pipe every text is whole, and repeated retries are counted`() throws {
+    @Test func `a pipe gets the complete text, with counts for repeated retries`() throws {
         let record = Self.long(404)
         let text = Samples.text(of: HumanLine(record, channel: "orders"))
         #expect(text.contains("/orders/begin/\(String(repeating: "y", count: 200))/end"))
@@ -113,7 +113,7 @@ import Testing
         arguments: [(200, false), (204, false), (301, true), (404, true), (101, true)]
             as [(HTTPStatus, Bool)]
     )
-    func `a line that is not 2xx ends with the id`(status: HTTPStatus, isShown: Bool) {
+    func `a line that is not 2xx ends with the request ID`(status: HTTPStatus, isShown: Bool) {
         let record = Samples.exchange(status: status)
         let text = Samples.text(of: HumanLine(record, channel: nil))
         #expect(text.hasSuffix("  r1\n") == isShown)
@@ -123,14 +123,14 @@ import Testing
         ([:], HumanLine.Style.coloured), (["TERM": "xterm", "NO_COLOR": ""], .coloured),
         (["NO_COLOR": "1"], .plain), (["TERM": "dumb"], .plain),
     ])
-    func `colours can be switched off`(
+    func `colors can be switched off`(
         environment: [String: String],
         style: HumanLine.Style
     ) {
         #expect(HumanLine.Style.onTerminal(environment) == style)
     }
 
-    @Test func `colours show the status on a terminal`() {
+    @Test func `colors show the status on a terminal`() {
         let line = HumanLine(Samples.exchange(status: 503), channel: nil)
         #expect(Samples.text(of: line, .coloured).contains("\u{1b}[31m503\u{1b}[0m GET     "))
     }
@@ -166,8 +166,7 @@ import Testing
     }
 
     @Test(arguments: [(LogLevel.info, 90), (.warning, 33), (.error, 31)])
-    func `a line without a status has the colour of its level`(level: LogLevel, colour: Int) throws
-    {
+    func `a line without a status has the color of its level`(level: LogLevel, colour: Int) throws {
         let event = EventRecord(time: Samples.time, level: level, event: .pool, message: "full")
         let line = try #require(Samples.parsed(Samples.line(event)))
         #expect(

@@ -30,7 +30,7 @@ import Testing
             return #"{"a":"# + String(repeating: opening, count: depth)
                 + String(repeating: closing, count: depth) + "}"
         }
-        // With the object, sixteen.
+        // Sixteen levels with the object.
         #expect(Samples.parsed(line(15)) != nil)
         #expect(Samples.parsed(line(16)) == nil)
         #expect(Samples.parsed(line(10_000)) == nil)

@@ -2,10 +2,10 @@ import NetproxyRequestLog
 import Synchronization
 import Testing
 
-/// The lines a reader has seen, and the time.
+/// The number of lines a reader has seen, and a clock.
 ///
-/// 200 ms pass with each look that finds some, as in `tail -f`. Looks that find none may follow one another
-/// while the writer has no processor.
+/// The clock advances by 200 ms with each read that finds lines, as in `tail -f`. Empty reads may follow one
+/// another while the writer has no processor.
 private final class Progress: Sendable {
     let lines = Mutex(0)
     let now = Mutex(ContinuousClock.now)
@@ -44,7 +44,7 @@ private final class Progress: Sendable {
         #expect(try none.missing == ["c"])
     }
 
-    @Test func `a rotated log is shown, and so are the lines of the next file`() throws {
+    @Test func `the lines of a rotated log are shown, then those of the next file`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log.2")
         try directory.write(Samples.entry(2, "/2") + Samples.entry(3, "/3"), to: "a.log.1")
         try directory.write(Samples.entry(4, "/4"), to: "b.log.2")
@@ -60,7 +60,7 @@ private final class Progress: Sendable {
         #expect(paths(try tail.newLines()) == ["/5"])
     }
 
-    @Test func `the exchange that ended last is shown last, whenever it began`() throws {
+    @Test func `the exchange that ended last is shown last`() throws {
         let long = Samples.entry(1, "/long").replacing(
             #""path""#,
             with: #""duration_ms":50000.5,"path""#
@@ -86,7 +86,7 @@ private final class Progress: Sendable {
             #"{"time":"\#(time)","event":"exchange","path":"\#(path)","duration_ms":\#(duration)}"#
                 + "\n"
         }
-        // One ends a second or a microsecond after the other.
+        // One line ends a second or a microsecond after the other.
         try directory.write(line(early, "/later", minutes), to: "a.log")
         try directory.write(line(late, "/sooner", 0), to: "b.log")
         let tail = try LogTail(directory: directory.path)
@@ -105,7 +105,7 @@ private final class Progress: Sendable {
         #expect(try LogTail(directory: directory.path).last(.max).count == 1)
     }
 
-    @Test func `following reads files that were rotated twice since the last read`() throws {
+    @Test func `following reads files rotated twice since the last read`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.move("a.log", to: "a.log.2")
@@ -115,13 +115,13 @@ private final class Progress: Sendable {
         #expect(try tail.newLines().isEmpty)
     }
 
-    @Test func `following reads what was rotated before the first look`() throws {
+    @Test func `following reads files rotated before the first read`() throws {
         var tail = try LogTail(directory: directory.path)
         try directory.write(Samples.entry(1, "/1"), to: "a.log.2")
         try directory.write(Samples.entry(2, "/2"), to: "a.log.1")
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
         #expect(paths(try tail.newLines()) == ["/1", "/2", "/3"])
-        // A log whose newest file had been rotated when the look began.
+        // A log whose newest file was rotated before the first read.
         try directory.write(Samples.entry(4, "/old"), to: "b.log.1")
         tail = try LogTail(directory: directory.path)
         try directory.move("b.log.1", to: "b.log.2")
@@ -136,12 +136,12 @@ private final class Progress: Sendable {
         try directory.append(Samples.entry(2, "/2"), to: "a.log")
         try directory.move("a.log", to: "a.log-20261125")
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
-        // It could be a rotation under way, at the first look.
+        // On the first read, the move could be a rotation in progress.
         #expect(paths(try tail.newLines() + tail.newLines()) == ["/2", "/3"])
     }
 
-    /// With `keep`, the file being read is removed between two reads.
-    @Test func `following continues if rotation removed the file being read`() throws {
+    /// With `keep`, the current file is removed between two reads.
+    @Test func `following continues if rotation removed the current file`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.remove("a.log")
@@ -161,7 +161,7 @@ private final class Progress: Sendable {
         #expect(paths(try tail.newLines()) == ["/3"])
     }
 
-    @Test func `the last lines reach into rotated files`() throws {
+    @Test func `the last lines include rotated files`() throws {
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
         try directory.write(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log.1")
         try directory.write(Samples.entry(0, "/0"), to: "a.log.2")
@@ -190,7 +190,7 @@ private final class Progress: Sendable {
         #expect(try LogTail(directory: directory.path).last(1000).count == 600)
     }
 
-    @Test func `following shows only whole lines that were appended`() throws {
+    @Test func `following shows only complete appended lines`() throws {
         try directory.append(Samples.entry(1, "/old"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         #expect(try tail.newLines().isEmpty)
@@ -210,7 +210,7 @@ private final class Progress: Sendable {
         #expect(paths(try tail.newLines()) == ["/first"])
     }
 
-    @Test func `following survives a rotation and reads the rest of the old file first`() throws {
+    @Test func `following reads the rest of a rotated file first`() throws {
         try directory.append(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.append(Samples.entry(2, "/2"), to: "a.log")
@@ -224,7 +224,7 @@ private final class Progress: Sendable {
     }
 
     @Test(arguments: [true, false])
-    func `half a line that is gone is not joined to the next one`(isMoved: Bool) throws {
+    func `a lost half line is not joined to the next line`(isMoved: Bool) throws {
         try directory.append(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.append(String(Samples.entry(2, "/2").prefix(20)), to: "a.log")
@@ -238,7 +238,7 @@ private final class Progress: Sendable {
         #expect(paths(try tail.newLines()) == ["/3"])
     }
 
-    @Test func `following survives a file that is truncated in place`() throws {
+    @Test func `following continues after a file is truncated in place`() throws {
         try directory.append(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.truncate("a.log")
@@ -283,7 +283,7 @@ private final class Progress: Sendable {
         #expect(seen == ["/1", "/2"])
     }
 
-    /// Writes numbered lines into a file that is rotated all the time, never far ahead of the reader.
+    /// Writes numbered lines to a file that rotates constantly, at most 400 lines ahead of the reader.
     @concurrent
     fileprivate static func write(_ count: Int, to path: String, keep: Int, behind seen: Progress)
         async
@@ -291,7 +291,7 @@ private final class Progress: Sendable {
     {
         let file = RotatingFile(path: path, limits: RotatingFile.Limits(size: 700, keep: keep))
         for number in 0..<count {
-            // Some 10 lines are a file, and 100 files wait for a reader.
+            // A file has about 10 lines, and 100 files are kept for a reader.
             while number > seen.lines.withLock({ $0 }) + 400 { await Task.yield() }
             let line = Array(Samples.entry(number % 60, "/\(number)").utf8)
             try file.prepare(adding: line.count, now: seen.now.withLock { $0 })
@@ -299,9 +299,9 @@ private final class Progress: Sendable {
         }
     }
 
-    // One after another: each keeps two threads busy.
+    // Serialized because each case occupies two threads.
     @Test(.serialized, arguments: [0, 1, 5])
-    func `following loses no line, however often the file is rotated`(keep: Int) async throws {
+    func `following loses no line at any rate of rotation`(keep: Int) async throws {
         let count = 6_000
         var tail = try LogTail(directory: directory.path, channels: ["a"])
         let seen = Progress()
@@ -310,7 +310,7 @@ private final class Progress: Sendable {
             group.addTask { try await Self.write(count, to: path, keep: keep, behind: seen) }
             var next = 0
             while next < count {
-                // Within a read the lines are sorted by time; here by number.
+                // Each read sorts its lines by time; this sorts them by number.
                 let numbers = try tail.newLines().compactMap {
                     Int(($0["path"]?.text ?? "").dropFirst())
                 }
@@ -330,13 +330,13 @@ private final class Progress: Sendable {
         #expect(try tail.newLines().isEmpty)
     }
 
-    @Test func `a rotation that is interrupted half-way hides no file`() throws {
+    @Test func `an interrupted rotation hides no file`() throws {
         try directory.append(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.move("a.log", to: "a.log.1")
         try directory.append(Samples.entry(2, "/2"), to: "a.log")
         try directory.move("a.log.1", to: "a.log.2")
-        // The next step, a.log to a.log.1, has yet to come.
+        // The next step, renaming a.log to a.log.1, is still missing.
         #expect(paths(try tail.newLines()) == ["/2"])
         #expect(try tail.newLines().isEmpty)
         try directory.move("a.log", to: "a.log.1")

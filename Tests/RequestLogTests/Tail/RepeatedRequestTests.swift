@@ -3,7 +3,7 @@ import NetproxyRequestLog
 import NetworkCore
 import Testing
 
-/// Curl commands that send a logged request through netproxy once more.
+/// Tests of curl commands that repeat a logged request through netproxy.
 @Suite struct RepeatedRequestTests {
     private var orders: Entrances.Entrance {
         var entrance = Entrances.Entrance(address: "127.0.0.1:8080")
@@ -36,7 +36,7 @@ import Testing
         ("/v1/42", "/v1/42", "-x http://127.0.0.1:8080 http://api.example.com/v1/42"),
         ("/orders/{a}", "/v1/{a}", "--globoff 'http://127.0.0.1:8080/orders/{a}'"),
     ])
-    func `the command takes the way of the app`(
+    func `the command uses the same route as the client`(
         asked: String,
         target: String,
         words: String
@@ -44,7 +44,7 @@ import Testing
         #expect(try command(request(asked, target)) == "curl \(words)")
     }
 
-    @Test func `what the log does not have is empty, and a comment says so`() throws {
+    @Test func `values missing from the log are empty, and a comment names them`() throws {
         var record = request("/orders/42?a=1&b=2", "/v1/42?a=1&b=2")
         (record.method, record.bytesIn) = ("POST", 7)
         record.headers = ["Accept", "Authorization", "Content-Length"]
@@ -64,7 +64,7 @@ import Testing
         )
     }
 
-    @Test func `a query that was logged whole is sent whole`() throws {
+    @Test func `a completely logged query is sent completely`() throws {
         let labels = LogLabels(channel: "orders", query: .full)
         let record = request("/orders/42?a=1&b=2", "/v1/42?a=1&b=2")
         #expect(
@@ -72,7 +72,7 @@ import Testing
         )
     }
 
-    @Test func `a listener of its own, a unix socket and one of systemd are found`() throws {
+    @Test func `own listeners, unix sockets and systemd sockets are found`() throws {
         let record = request("/42")
         let own = Entrances.Entrance(address: "127.0.0.1:9000")
         #expect(try command(record, own) == "curl http://127.0.0.1:9000/42")
@@ -84,7 +84,7 @@ import Testing
         #expect(text.hasPrefix("# not in the log, so left empty: netproxy's address"))
     }
 
-    @Test func `a request that no channel claimed is repeated as well`() throws {
+    @Test func `a request without a channel is repeated, too`() throws {
         let labels = LogLabels()
         let refused = Samples.exchange(status: 404, path: "/nowhere")
         #expect(try command(refused, nil, labels) == "curl http://127.0.0.1:8080/nowhere")

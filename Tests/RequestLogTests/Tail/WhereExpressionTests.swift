@@ -83,11 +83,11 @@ import Testing
     }
 
     @Test(arguments: ["2024-02-29", "2026-12-31T23:59:60", "2026-1", "2026-11-3", "2026"])
-    func `a time may be the beginning of one`(time: String) throws {
+    func `a time may be a prefix of a full time`(time: String) throws {
         _ = try WhereExpression.since(time)
     }
 
-    @Test func `the app's path is one key, the upstream's another`() throws {
+    @Test func `the client's path and the upstream's path are different keys`() throws {
         var record = Samples.exchange(status: 200, path: "/v1/42")
         record.asked = "/orders/42?x=1"
         let line = try #require(Samples.parsed(Samples.line(record)))
