@@ -37,9 +37,9 @@ public struct URLFormEncoder: Sendable, Hashable {
     public enum Dates: Sendable, Hashable, CaseIterable {
         /// `2026-11-21T06:00:00Z` (RFC 3339), in whole seconds.
         case iso8601
-        /// Seconds since 1970, with a fraction where there is one.
-        case seconds
         /// Seconds since 1970, with a fraction if it is not zero.
+        case seconds
+        /// Milliseconds since 1970, rounded down.
         case milliseconds
     }
 

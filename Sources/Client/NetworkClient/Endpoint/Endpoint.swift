@@ -22,7 +22,7 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var method: HTTPMethod { get }
     /// The content of the request.
     ///
-    /// Default `nil`.
+    /// Default: no content.
     var task: HTTPTask { get }
     /// The fields of this endpoint, which override the channel's defaults.
     ///

@@ -3,7 +3,7 @@ import NetproxyBytes
 extension Request {
     /// The representation of the body in a curl command.
     public enum ShownBody: Sendable, Hashable {
-        /// A placeholder instead of the content.
+        /// Only a placeholder for the content.
         case hidden
         /// The whole content, if it is text in memory.
         case shown

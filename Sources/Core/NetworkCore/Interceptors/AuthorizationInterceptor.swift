@@ -136,7 +136,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return response
     }
 
-    /// Signs the request in place, if that requires no wait and can be undone.
+    /// Signs the request in place if that requires no wait and can be undone, and returns whether it did.
     ///
     /// This requires a current and proven credential that is the same for each request, and an unused field.
     func sign(_ request: inout Request, _ context: inout RequestContext) -> Bool {

@@ -85,7 +85,9 @@ public struct RetryInterceptor: RequestInterceptor {
         }
     }
 
-    /// Counts a request whose body needs no tracking and no copy, so that the chain can send it first.
+    /// Counts a request whose body needs no tracking and no copy, and returns whether this was one.
+    ///
+    /// The chain can then send it first.
     func begin(_ request: borrowing Request) -> Bool {
         if case .stream = request.body { return false }
         budget.countRequest(now: second)
@@ -98,7 +100,7 @@ public struct RetryInterceptor: RequestInterceptor {
         return status < leastStatus || !policy.statuses.contains(status)
     }
 
-    /// Takes a retry from the budget, or records that the budget is exhausted.
+    /// Takes a retry from the budget and returns whether one was left; if not, records that in the context.
     private func takeRetry(_ context: inout RequestContext) -> Bool {
         if budget.takeRetry(now: second) { return true }
         context.retries.append(.budgetExhausted)

@@ -154,7 +154,7 @@ public final class RetryBudget: Sendable {
         }
     }
 
-    /// Takes one retry from the budget, if one is left.
+    /// Takes one retry from the budget, and returns whether one was left.
     public func takeRetry(now: Int) -> Bool {
         window.withLock { window in
             window.advance(to: now)

@@ -26,7 +26,7 @@ extension Request {
 }
 
 extension Request {
-    /// Keeps a body that can be read only once, so that `again()` can return it.
+    /// Records a body that can be read only once, so that `again()` can return it.
     ///
     /// - Parameters:
     ///   - limit: the largest number of bytes to keep in memory.
@@ -51,7 +51,7 @@ private enum BodySupply {
     case memory
     /// The source can be read again.
     case repeatable(any RepeatableBodySource)
-    /// A buffer keeps the bytes as they are read, as long as they fit.
+    /// A buffer records the bytes as they are read, up to its limit.
     case kept(ReplayBuffer)
     /// The source can be read only once, and records whether it was.
     case watched(WatchedBody)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The names of the values to redact.
+/// The names of the fields and parameters whose values are redacted.
 public struct Redaction: Sendable, Hashable {
     /// The text that replaces a value.
     public static let mark = "<redacted>"

@@ -23,7 +23,7 @@ public struct Secret: Sendable {
 }
 
 extension Secret: Equatable {
-    /// Compares two secrets in a time that depends on their lengths only.
+    /// Whether two secrets are equal; the time of the comparison depends on their lengths only.
     public static func == (left: Secret, right: Secret) -> Bool {
         let (first, second) = (left.text.utf8, right.text.utf8)
         guard first.count == second.count else { return false }
