@@ -1,4 +1,4 @@
-// One import gives a program the whole library, its transport included; decision 0008.
+// One import provides the whole library, including its transport; see decision 0008.
 @_exported public import NetproxyHTTPMessage
 @_exported public import NetworkCore
 @_exported public import OAuth

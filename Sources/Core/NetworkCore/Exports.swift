@@ -1,4 +1,4 @@
-// Methods, statuses, fields and byte slices are part of this library's interface; decision 0008.
+// Methods, statuses, fields and byte slices are part of this library's interface; see decision 0008.
 @_exported public import NetproxyHTTPMessage
 
 @_exported public import struct NetproxyBytes.ByteSlice

@@ -1,10 +1,11 @@
 public import FoundationEssentials
 
 extension Request {
-    /// Makes a request for a URL.
+    /// Creates a request for a URL.
     ///
-    /// - Throws: `http_request_error` for what is no `http` or `https` URL with a host, or brings
-    ///   user information.
+    /// - Throws: `http_request_error` if the URL is not an `http` or `https` URL with a host, or contains
+    ///   user
+    ///   information.
     public init(
         _ method: HTTPMethod = .get,
         url: URL,
@@ -14,15 +15,16 @@ extension Request {
         try self.init(method, url: url.absoluteString, headers: headers, content: content)
     }
 
-    /// Makes a request for a URL as it stands, byte for byte: one that is signed stays valid.
+    /// Creates a request for a URL, which is sent byte for byte, so that a signed URL stays valid.
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - url: the URL, such as the `next` of a page; what follows `#` is not sent.
+    ///   - url: the URL, such as the `next` of a page; the fragment after `#` is not sent.
     ///   - headers: the fields.
     ///   - content: the body.
-    /// - Throws: `http_request_error` for what is no `http` or `https` URL with a host, brings user
-    ///   information, or has bytes that no URL may hold.
+    /// - Throws: `http_request_error` if the URL is not an `http` or `https` URL with a host, or contains
+    ///   user
+    ///   information or invalid bytes.
     public init(
         _ method: HTTPMethod = .get,
         url: String,
@@ -31,7 +33,7 @@ extension Request {
     ) throws(NetworkError) {
         let text = url.prefix { $0 != "#" }
         let mark = text.firstIndex(of: "?") ?? text.endIndex
-        // In front of the query, which may be all that holds another URL.
+        // Search before the query only, because the query may contain another URL.
         let scheme = text[..<mark].firstRange(of: "://")?.upperBound ?? text.startIndex
         let slash = text[scheme..<mark].firstIndex(of: "/") ?? mark
         let base = BaseURL(String(text[..<slash]))
@@ -48,6 +50,6 @@ extension Request {
         )
     }
 
-    /// The URL of the request, where Foundation reads it.
+    /// The URL of the request; `nil` if Foundation cannot parse it.
     public var url: URL? { URL(string: "\(origin)\(target)") }
 }

@@ -1,11 +1,11 @@
 public import HTTPTypes
 
 extension HTTPHeaders {
-    /// Takes over the fields of swift-http-types, in their order.
+    /// Creates a section from the fields of swift-http-types, in their order.
     public init(_ fields: HTTPFields) {
         self.init()
         for field in fields {
-            // HTTPFields repairs values; the result is checked nevertheless.
+            // HTTPFields repairs values, but check the result anyway.
             guard let name = HTTPFieldName(field.name.rawName),
                 let own = NetproxyHTTPMessage.HTTPField(name, field.value)
             else { continue }
@@ -26,9 +26,9 @@ extension HTTPHeaders {
 }
 
 extension Request {
-    /// Takes over a request of swift-http-types.
+    /// Creates a request from one of swift-http-types.
     ///
-    /// - Throws: `http_request_error` where it has no `http` or `https` origin or no path.
+    /// - Throws: `http_request_error` if it has no `http` or `https` origin or no path.
     public init(_ request: HTTPRequest, body: HTTPBody = .empty) throws(NetworkError) {
         let base = BaseURL("\(request.scheme ?? "")://\(request.authority ?? "")")
         let path = request.path ?? "/"
@@ -60,9 +60,9 @@ extension Request {
 }
 
 extension Response {
-    /// Takes over a response of swift-http-types.
+    /// Creates a response from one of swift-http-types.
     ///
-    /// - Throws: `http_protocol_error` for a status that has no three digits.
+    /// - Throws: `http_protocol_error` if the status does not have three digits.
     public init(_ response: HTTPResponse, body: HTTPBody = .empty) throws(NetworkError) {
         guard let status = HTTPStatus(rawValue: response.status.code) else {
             throw NetworkError(

@@ -1,100 +1,100 @@
 public import FoundationEssentials
 import OriginTransport
 
-/// Everything that the calls to one API have in common, fixed once: transport, host, credential,
-/// interceptors, logger, and the defaults of its endpoints.
+/// The common configuration of all calls to one API.
 ///
-/// A value: a changed copy is another channel over the same connections.
+/// It contains the transport, host, credential, interceptors and logger, and the defaults of the endpoints.
+/// It is
+/// a value: a changed copy is another channel over the same connections.
 public struct NetworkChannel: Sendable {
-    /// Sends attempts.
+    /// The transport that sends attempts.
     public var transport: any HTTPTransport
-    /// The only host that requests may go to, as `host` or `host:port`; `nil` allows every host.
+    /// The only allowed host of requests, as `host` or `host:port`; `nil` allows every host.
     ///
-    /// A request for another one is refused before it is signed or sent (`http_request_denied`). That binds what
-    /// the program asks for; `redirects` says where the host may send it on to.
+    /// A request to another host is refused before it is authorized or sent (`http_request_denied`). This
+    /// restricts
+    /// the requests of the program; `redirects` restricts the redirects of the host.
     public var host: String?
-    /// Supplies the credential.
+    /// The source of the credential.
     public var authorizer: (any Authorizing)?
-    /// Where the credential goes in a request; `nil`: into the field of the authorizer, which is
-    /// `Authorization` for all but `StaticAuthorizer.header`.
+    /// The place of the credential in a request; `nil` selects the field of the authorizer.
+    ///
+    /// That field is `Authorization` for all authorizers except `StaticAuthorizer.header`.
     public var credentialPlace: CredentialPlace?
-    /// Interceptors of every call, outermost first, around retries and authorization.
+    /// The interceptors of every call, outermost first, around retries and authorization.
     public var interceptors: [any RequestInterceptor]
-    /// Records the events of calls.
+    /// The logger for the events of calls.
     public var logger: (any NetworkLogger)?
-    /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
-    /// block.
+    /// The hook for metrics and tracing; called on the executor of the call, so it must not block.
     public var onEvent: (@Sendable (NetworkEvent) -> Void)?
-    /// Keeps cookies and sends them back; `nil`, the default, has none.
+    /// The store for cookies; `nil`, the default, disables them.
     public var cookies: CookieJar?
-    /// The `User-Agent` of requests for which neither the endpoint nor an interceptor sets one; `nil` sends
-    /// none.
+    /// The `User-Agent` of requests without one from the endpoint or an interceptor; `nil` sends none.
     ///
     /// Default `netproxy-swift`.
     public var userAgent: String? = "netproxy-swift"
-    /// Whether compressed content is asked for, in gzip, deflate, br or zstd, and decompressed.
+    /// Whether requests accept compressed content (gzip, deflate, br or zstd), which is then decompressed.
     ///
-    /// Interceptors and the receiver see what it decodes to, without `Content-Encoding` and
-    /// `Content-Length`. Downloads, and requests that name a `Range` or `Accept-Encoding: identity`, get
-    /// their bytes as they are. Default yes.
+    /// Interceptors and the receiver see the decoded content, without `Content-Encoding` and
+    /// `Content-Length`. The
+    /// content of downloads, and of requests with `Range` or `Accept-Encoding: identity`, is not decoded.
+    /// Default
+    /// `true`.
     public var acceptsCompression = true
-    /// The redirects that are followed.
+    /// The policy for redirects.
     ///
-    /// Default: up to 5 of a GET or HEAD, without the credential to other origins.
+    /// Default: up to 5 redirects of a GET or HEAD, without the credential to other origins.
     public var redirects = RedirectPolicy()
-    /// The attempts that are repeated; `nil` repeats none.
+    /// The policy for retries; `nil` disables them.
     ///
     /// Default: `RetryPolicy()`.
     public var retry: RetryPolicy? = RetryPolicy()
     /// The budget for retries, shared by all copies of the channel.
     public var retryBudget = RetryBudget()
-    /// The largest streamed request body that is kept for another attempt, in bytes: after a 401, and
-    /// where the method is idempotent after whatever `retry` repeats.
+    /// The maximum size of a streamed request body that is kept for another attempt, in bytes.
     ///
-    /// Default 64 KiB.
+    /// The body is kept for the replay after a 401 and, if the method is idempotent, for retries. Default 64
+    /// KiB.
     public var replayLimit = 64 * 1024
     /// The maximum duration of a whole call, unless its endpoint or its options set one.
     ///
-    /// Default: no limit; the transport's own timeouts hold in any case.
+    /// Default: no limit; the transport's own timeouts always apply.
     public var timeout: Duration?
     /// The responses that count as a success.
     ///
     /// Default 2xx.
     public var validation = SuccessRule.successful
-    /// The responses that may be empty.
+    /// The rule for empty responses.
     public var emptyContent = EmptyContentRule()
-    /// Decodes content.
+    /// The decoder of content.
     public var decoder: any ContentDecoding = JSONDecoder()
-    /// Encodes JSON bodies.
+    /// The encoder of JSON bodies.
     public var encoder = JSONEncoder()
-    /// Encodes queries and forms.
+    /// The encoder of queries and forms.
     public var formEncoder = URLFormEncoder()
-    /// The largest content that is kept in memory, in bytes; longer content is
-    /// `http_response_body_size`.
+    /// The maximum size of content in memory, in bytes; longer content is `http_response_body_size`.
     ///
-    /// Downloads and streams have no limit.
-    ///
-    /// Default 16 MiB.
+    /// Downloads and streams have no limit. Default 16 MiB.
     public var contentLimit = 16 * 1024 * 1024
     /// Whether credentials may go to an `http` origin that is not loopback.
     ///
-    /// Default no.
+    /// Default `false`.
     public var allowsInsecureCredentials = false
-    /// The number of times that an interrupted download continues by itself.
+    /// The maximum number of automatic resumptions of an interrupted download.
     ///
     /// Default 2.
     public var downloadResumptions = 2
-    /// Measures timeouts, and the waits between attempts.
+    /// The clock for timeouts and the waits between attempts.
     public var clock: any NetworkClock = SystemClock()
 
-    /// Describes a channel.
+    /// Creates a channel.
     ///
     /// - Parameters:
-    ///   - transport: sends attempts, such as `PooledTransport`.
-    ///   - host: the only host that requests may go to, as `host` or `host:port`.
-    ///   - authorizer: knows the credential, such as `OAuthManager`.
-    ///   - interceptors: of every call, outermost first.
-    ///   - logger: records the events of calls.
+    ///   - transport: the transport that sends attempts, such as `PooledTransport`.
+    ///   - host: the only allowed host of requests, as `host` or `host:port`.
+    ///   - authorizer: the source of the credential, such as `OAuthManager`.
+    ///   - interceptors: the interceptors of every call, outermost first.
+    ///   - logger: the logger for the events of calls.
     public init(
         transport: any HTTPTransport,
         host: String? = nil,
@@ -111,16 +111,17 @@ public struct NetworkChannel: Sendable {
 }
 
 extension NetworkChannel {
-    /// Opens a channel to one host: over the connections that the process shares, or its own where it trusts
-    /// other servers than the system does.
+    /// Creates a channel to one host.
+    ///
+    /// It uses the shared connections of the process, or its own connections if `trust` is not the system's.
     ///
     /// - Parameters:
-    ///   - host: the only host that requests may go to, as `host` or `host:port`.
-    ///   - trust: whose certificates are accepted.
-    ///   - authorizer: knows the credential.
-    ///   - interceptors: of every call, outermost first.
-    ///   - logger: records the events of calls.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is invalid.
+    ///   - host: the only allowed host of requests, as `host` or `host:port`.
+    ///   - trust: the trusted certificates.
+    ///   - authorizer: the source of the credential.
+    ///   - interceptors: the interceptors of every call, outermost first.
+    ///   - logger: the logger for the events of calls.
+    /// - Throws: `NetworkError` if a file of the policy cannot be used, or a pin is invalid.
     public init(
         host: String,
         trust: TrustPolicy = .system,
@@ -138,17 +139,17 @@ extension NetworkChannel {
     }
 }
 
-/// Whether a call carries the channel's credential.
+/// The use of the channel's credential in a call.
 enum CallSigning: Hashable {
     case signed, unsigned
 }
 
 extension NetworkChannel {
-    /// Makes the chain of a call.
+    /// Returns the chain of a call.
     ///
     /// - Parameters:
-    ///   - origin: the origin of the request, and the only one that gets the credential.
-    ///   - signing: whether the chain adds the credential.
+    ///   - origin: the origin of the request, and the only one that receives the credential.
+    ///   - signing: the use of the credential.
     ///   - extra: the call's own interceptors.
     ///   - redirects: the call's own policy.
     ///   - transport: the transport at the end of the chain.

@@ -2,26 +2,26 @@ import Synchronization
 
 /// An event of a call, for loggers, metrics and tracing.
 ///
-/// A call begins with `started` and ends with `received` or `failed`, before which `redirected` tells of
-/// each redirect that was followed. After `received`, `undecodable` may follow, and `ended` follows for each
-/// stream and download.
+/// A call begins with `started` and ends with `received` or `failed`, after one `redirected` for each
+/// followed
+/// redirect. After `received`, `undecodable` may follow, and `ended` follows for each stream and download.
 @nonexhaustive
 public enum NetworkEvent: Sendable {
-    /// The call begins: the request is as the endpoint describes it, not signed yet.
+    /// The call begins; the request is the endpoint's, not authorized yet.
     case started(NetworkExchange)
     /// A redirect was followed.
     case redirected(NetworkExchange, Redirect)
-    /// A response came and is a success; for a stream or a download, its head.
+    /// A successful response (for streams and downloads, its head).
     case received(NetworkExchange)
-    /// The content of a stream or a download ended, or broke off with an error; `cancelled` if its reader
-    /// gave it up.
+    /// The content of a stream or a download ended, or failed with an error; `cancelled` if its reader
+    /// canceled it.
     case ended(NetworkExchange, NetworkError?)
-    /// The call ended without a success.
+    /// The call failed.
     case failed(NetworkExchange, NetworkError)
-    /// The content is not the requested one.
+    /// The content is not of the requested type.
     case undecodable(NetworkExchange, NetworkError)
 
-    /// The call that it happened to.
+    /// The call of the event.
     public var exchange: NetworkExchange {
         switch self {
         case .started(let exchange), .redirected(let exchange, _), .received(let exchange),
@@ -31,44 +31,43 @@ public enum NetworkEvent: Sendable {
     }
 }
 
-/// A call as loggers see it.
+/// The facts about a call, for loggers.
 public struct NetworkExchange: Sendable {
-    /// The endpoint, in its own words.
+    /// The description of the endpoint.
     public var endpoint: String { subject.description }
-    /// The request as the endpoint describes it, not signed.
+    /// The request of the endpoint, not authorized.
     public let request: Request
-    /// Its id, attempts, timings and connection, as far as they are known.
+    /// The ID, attempts, timings and connection, as far as they are known.
     public internal(set) var context: RequestContext
     /// The status of the response.
     public internal(set) var status: HTTPStatus?
     /// The fields of the response.
     public internal(set) var headers: HTTPHeaders?
-    /// How many bytes of content came; `nil` for a stream or a download, whose content is still to
-    /// come, before it has `ended`.
+    /// The number of received bytes of content; `nil` for a stream or a download that has not `ended`.
     public internal(set) var contentLength: Int?
-    /// The number of bytes of the request's content that the last attempt sent, if it is known.
+    /// The number of bytes of the request's content sent by the last attempt, if known.
     public var sentLength: Int? {
         if let sent { return sent.load() }
         return context.attempts > 0 && request.body.isInMemory ? request.body.length : nil
     }
-    /// Counts the sent bytes of a request whose content is not in memory.
+    /// The number of sent bytes, for a request whose content is not in memory.
     var sent: ByteCount?
     /// The duration of the call so far.
     public internal(set) var duration = Duration.zero
     let started: ContinuousClock.Instant
-    /// Described only if there is a listener.
+    /// The endpoint, whose description is created only if there is a listener.
     private let subject: any CustomStringConvertible & Sendable
 
-    /// Describes an exchange, for tests of loggers and hooks.
+    /// Creates an exchange, for tests of loggers and hooks.
     ///
     /// - Parameters:
     ///   - endpoint: the endpoint of the call.
-    ///   - request: as the endpoint describes it.
+    ///   - request: the request of the endpoint.
     ///   - context: the facts of the exchange.
-    ///   - status: of the response, if one came.
-    ///   - headers: its fields.
-    ///   - contentLength: how many bytes of content came.
-    ///   - duration: how long the call took so far.
+    ///   - status: the status of the response, if one arrived.
+    ///   - headers: the fields of the response.
+    ///   - contentLength: the number of received bytes of content.
+    ///   - duration: the duration of the call so far.
     public init(
         of endpoint: any CustomStringConvertible & Sendable,
         request: Request,
@@ -98,7 +97,7 @@ public struct NetworkExchange: Sendable {
     }
 }
 
-/// A number of bytes that grows while it is looked at.
+/// A number of bytes that can be read while it grows.
 final class ByteCount: Sendable {
     private let count = Atomic(0)
 
@@ -106,8 +105,8 @@ final class ByteCount: Sendable {
     func store(_ count: Int) { self.count.store(count, ordering: .relaxed) }
 }
 
-/// Records the events of a channel; called on the executor of the call, so it must not block.
+/// A logger for the events of a channel; called on the executor of the call, so it must not block.
 public protocol NetworkLogger: Sendable {
-    /// Records an event.
+    /// Logs an event.
     func log(_ event: NetworkEvent)
 }

@@ -1,22 +1,21 @@
-/// The responses that count as a success; every other one is thrown as `unacceptable_response`.
+/// The responses that count as a success; every other one throws `unacceptable_response`.
 ///
 /// The default is 2xx with any content type.
 public struct SuccessRule: Sendable {
-    /// The statuses that are accepted.
+    /// The accepted statuses.
     public var statuses: Set<HTTPStatus>
-    /// The media types that are accepted, such as `application/json`, `image/*` or `*/*`; empty
-    /// accepts all.
+    /// The accepted media types, such as `application/json`, `image/*` or `*/*`; an empty list accepts all.
     ///
-    /// Content that is known to be empty when its head comes has no type to check.
+    /// The type is not checked if the head of the response shows that there is no content.
     public var contentTypes: [String]
 
-    /// Makes a rule of statuses and media types.
+    /// Creates a rule from statuses and media types.
     public init(statuses: Set<HTTPStatus>, contentTypes: [String] = []) {
         self.statuses = statuses
         self.contentTypes = contentTypes
     }
 
-    /// Makes a rule of a range of statuses, from 100 to 999.
+    /// Creates a rule from a range of statuses, from 100 to 999.
     public init(_ range: some Sequence<Int>, contentTypes: [String] = []) {
         self.init(
             statuses: Set(range.lazy.compactMap(HTTPStatus.init(rawValue:))),
@@ -24,19 +23,19 @@ public struct SuccessRule: Sendable {
         )
     }
 
-    /// 200 to 299.
+    /// The rule for statuses from 200 to 299.
     public static let successful = SuccessRule(200...299)
-    /// Only 200.
+    /// The rule for status 200 only.
     public static let ok = SuccessRule(statuses: [200])
-    /// Every final status: the caller looks for itself.
+    /// The rule for every final status, if the caller checks the response.
     public static let any = SuccessRule(100...999)
 
-    /// The same statuses, but only these media types.
+    /// Returns a rule with the same statuses, restricted to these media types.
     public func accepting(_ contentTypes: String...) -> SuccessRule {
         SuccessRule(statuses: statuses, contentTypes: contentTypes)
     }
 
-    /// The reason why a response is not a success, as a clause; `nil` if it is one.
+    /// Returns the reason why a response is not a success, as a clause; `nil` if it is one.
     public func objection(to response: Response) -> String? {
         guard statuses.contains(response.status) else {
             return "unexpected status \(response.status)"
@@ -61,10 +60,10 @@ public struct SuccessRule: Sendable {
     }
 }
 
-/// The responses without content that count like those with content.
+/// The responses that may lack content.
 ///
-/// Everywhere else a type that needs content throws `undecodable_response`; a type with a value for
-/// no content (`NoContent`, an optional) gets that value here.
+/// A response that this rule allows has the value for missing content, if its type has one (`NoContent`, an
+/// optional). Any other empty response throws `undecodable_response`.
 public struct EmptyContentRule: Sendable {
     /// The statuses whose responses may be empty.
     ///
@@ -75,7 +74,7 @@ public struct EmptyContentRule: Sendable {
     /// Default HEAD.
     public var methods: Set<HTTPMethod>
 
-    /// Makes a rule.
+    /// Creates a rule.
     public init(
         statuses: Set<HTTPStatus> = [204, 205, 304],
         methods: Set<HTTPMethod> = [.head]

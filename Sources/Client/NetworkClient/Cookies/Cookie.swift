@@ -1,18 +1,18 @@
 import NetproxyBytes
 
-/// A cookie as it was set (RFC 6265 §5.3).
+/// A stored cookie (RFC 6265 §5.3).
 struct Cookie {
     let name: String
     let value: String
-    /// The host that set it, or the name below which it is for every host.
+    /// The host that set the cookie, or the domain whose hosts receive it.
     let domain: String
     let isHostOnly: Bool
     let path: String
     let isSecure: Bool
-    /// `nil`: as long as the jar lives.
+    /// The time of expiry; `nil` keeps the cookie as long as the jar exists.
     let expiry: UnixTime?
 
-    /// Reads a `Set-Cookie` field; `nil` for one that is not kept.
+    /// Parses a `Set-Cookie` field; returns `nil` if the cookie is not stored.
     init?(_ field: String, from request: Request, at now: UnixTime) {
         var parts = field.split(separator: ";", omittingEmptySubsequences: false)
         let pair = parts.removeFirst()
@@ -27,7 +27,7 @@ struct Cookie {
         for part in parts {
             let sign = part.firstIndex(of: "=") ?? part.endIndex
             let text = Cookie.trimmed(part[sign...].dropFirst())
-            // Of an attribute that comes twice, the last counts.
+            // The last of several equal attributes counts.
             switch Cookie.trimmed(part[..<sign]).lowercased() {
             case "domain": domain = text.isEmpty ? domain : text.lowercased()
             case "path": path = text.hasPrefix("/") ? text : nil
@@ -53,7 +53,7 @@ struct Cookie {
         guard hasRights(from: request.origin) else { return nil }
     }
 
-    /// Whether an origin may set a cookie with this name's prefix (RFC 6265bis §4.1.3).
+    /// Whether an origin may set a cookie with this prefix in its name (RFC 6265bis §4.1.3).
     private func hasRights(from origin: Origin) -> Bool {
         let name = name.lowercased()
         let isHostCookie = name.hasPrefix("__host-")
@@ -61,7 +61,7 @@ struct Cookie {
         return isSecure && origin.isProtected && (!isHostCookie || isHostOnly && path == "/")
     }
 
-    /// Whether both are the same cookie, one set after the other.
+    /// Whether the cookie replaces an earlier one.
     func replaces(_ other: Cookie) -> Bool {
         name == other.name && domain == other.domain && path == other.path
             && isHostOnly == other.isHostOnly
@@ -69,14 +69,14 @@ struct Cookie {
 
     func isExpired(at now: UnixTime) -> Bool { expiry.map { $0 <= now } ?? false }
 
-    /// Whether it goes with a request.
+    /// Whether a request to this origin and path includes the cookie.
     func isFor(_ origin: Origin, _ path: Substring) -> Bool {
         let isMatch =
             origin.host == domain || !isHostOnly && Cookie.isHost(origin.host, below: domain)
         guard isMatch, !isSecure || origin.isProtected else {
             return false
         }
-        // RFC 6265 §5.1.4.
+        // Path matching, RFC 6265 §5.1.4.
         guard path != self.path else { return true }
         return path.hasPrefix(self.path)
             && (self.path.hasSuffix("/") || path.dropFirst(self.path.count).hasPrefix("/"))
@@ -86,7 +86,7 @@ struct Cookie {
         host.hasSuffix(".\(domain)") && IPAddress(host) == nil
     }
 
-    /// RFC 6265 §5.1.4: the folder of the request.
+    /// Returns the directory of the request's path (RFC 6265 §5.1.4).
     private static func defaultPath(of path: Substring) -> String {
         guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), slash > path.startIndex
         else { return "/" }
@@ -106,11 +106,11 @@ struct Cookie {
     }
 }
 
-/// The dates of cookies, which follow no format (RFC 6265 §5.1.1).
+/// Parses the dates of cookies, which have no fixed format (RFC 6265 §5.1.1).
 enum CookieDate {
     private static let months = CivilDate.monthNames.map { $0.lowercased() }
 
-    /// The time that a text names; `nil` if it names none.
+    /// Returns the time in a text; `nil` if there is none.
     static func parse(_ text: String) -> UnixTime? {
         var (time, day, month, year): ((Int, Int, Int)?, Int?, Int?, Int?)
         let tokens = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == ":")) }
@@ -141,6 +141,6 @@ enum CookieDate {
 }
 
 extension Origin {
-    /// Whether no third party can read or change what is exchanged with the origin.
+    /// Whether no third party can read or change the traffic to the origin.
     fileprivate var isProtected: Bool { scheme == .https || isLoopback }
 }

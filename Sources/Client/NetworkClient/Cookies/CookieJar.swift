@@ -1,26 +1,28 @@
 import Synchronization
 
-/// Keeps the cookies of servers and sends them back to where they belong (RFC 6265); off unless a channel has
-/// one.
+/// Stores the cookies of servers and returns them in later requests (RFC 6265); off by default.
 ///
 ///     channel.cookies = CookieJar()
 ///
-/// In memory, and shared by the channels that have the same one. Each request of a call, redirects included,
-/// gets the cookies for its URL, beside a `Cookie` field that the program has set. A cookie is for
-/// its host or, with `Domain`, for the hosts below a name that is no single label; there is no list of
-/// public suffixes. `SameSite` is for browsers and not looked at.
+/// The jar is in memory, and channels can share it. Each request of a call, including redirects, gets the
+/// cookies
+/// for its URL, in addition to a `Cookie` field of the program. A cookie belongs to its host or, with
+/// `Domain`, to
+/// the hosts below a name of more than one label; there is no list of public suffixes. The jar ignores
+/// `SameSite`,
+/// which is for browsers.
 public final class CookieJar: Sendable {
-    /// The most cookies of one host or domain; the oldest goes (RFC 6265 §6.1).
+    /// The maximum number of cookies of one host or domain; beyond it, the oldest is removed (RFC 6265 §6.1).
     public static let limitOfDomain = 50
-    /// The most cookies in all; the oldest goes.
+    /// The maximum number of cookies; beyond it, the oldest is removed.
     public static let limit = 3000
-    /// The longest name and value together, in bytes; a longer cookie is not kept.
+    /// The maximum length of name and value together, in bytes; a longer cookie is not stored.
     public static let longest = 4096
 
     private let cookies = Mutex<[Cookie]>([])
     private let clock: any NetworkClock
 
-    /// Makes an empty jar.
+    /// Creates an empty jar.
     public init(clock: any NetworkClock = SystemClock()) {
         self.clock = clock
     }
@@ -33,7 +35,7 @@ public final class CookieJar: Sendable {
         cookies.withLock { $0 = [] }
     }
 
-    /// The value of a `Cookie` field for a request; `nil` if no cookie is for it.
+    /// Returns the value of the `Cookie` field for a request; `nil` if no cookie matches it.
     public func field(for request: Request) -> String? {
         let now = clock.wallNow
         let path = TargetPath(request.target).path
@@ -42,14 +44,14 @@ public final class CookieJar: Sendable {
             return cookies.filter { $0.isFor(request.origin, path) }
         }
         guard !found.isEmpty else { return nil }
-        // The longest path first, then the oldest (RFC 6265 §5.4); the sort is stable.
+        // Longest path first, then oldest first (RFC 6265 §5.4); the sort is stable.
         let sorted = found.enumerated().sorted {
             ($1.element.path.utf8.count, $0.offset) < ($0.element.path.utf8.count, $1.offset)
         }
         return sorted.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; ")
     }
 
-    /// Keeps the cookies in a response.
+    /// Stores the cookies of a response.
     public func store(_ headers: HTTPHeaders, from request: Request) {
         let fields = headers.values(of: .setCookie)
         guard !fields.isEmpty else { return }
@@ -67,7 +69,7 @@ public final class CookieJar: Sendable {
             return
         }
         if let index {
-            // It keeps the age of the one it replaces (RFC 6265 §5.3, step 11).
+            // The cookie keeps the age of the one it replaces (RFC 6265 §5.3, step 11).
             cookies[index] = cookie
             return
         }
@@ -82,7 +84,7 @@ public final class CookieJar: Sendable {
     }
 }
 
-/// Adds the cookies of a jar to each request, and keeps those of each response.
+/// Adds the cookies of a jar to each request, and stores those of each response.
 struct CookieInterceptor: RequestInterceptor {
     let jar: CookieJar
 

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// Bytes of the program's as content, 64 KiB at a time: no second copy of all of them is made.
+/// Bytes of the program as content, in pieces of 64 KiB, without a second copy of the whole.
 final class DataBody: RepeatableBodySource {
-    /// Up to this many bytes are copied at once, which costs less than pieces.
+    /// The size below which the bytes are copied together, which costs less than pieces.
     static let shortest = 256 * 1024
 
     private let data: Data
@@ -13,7 +13,7 @@ final class DataBody: RepeatableBodySource {
         self.data = data
     }
 
-    /// The body that has these bytes.
+    /// Returns the body for some bytes.
     static func body(_ data: Data) -> HTTPBody {
         data.count < shortest
             ? .bytes(ByteSlice(data.span)) : .stream(DataBody(data), length: data.count)
@@ -34,7 +34,7 @@ final class DataBody: RepeatableBodySource {
     }
 }
 
-/// Bytes in memory, 64 KiB at a time.
+/// Content in memory, in pieces of 64 KiB.
 final class SlicedBody: BodySource {
     private let rest: Mutex<ByteSlice>
 

@@ -2,10 +2,10 @@ import NetproxyDecompression
 import Synchronization
 
 extension ContentCodings {
-    /// gzip, deflate, br and zstd.
+    /// The codings gzip, deflate, br and zstd.
     static let all = ContentCodings(accepted: "gzip, deflate, br, zstd") { body, name in
         let name = name.lowercased()
-        // RFC 9110 §8.4.1.3.
+        // `x-gzip` is equivalent to `gzip` (RFC 9110 §8.4.1.3).
         let known = name == "x-gzip" ? "gzip" : name
         guard let coding = Decompressor.Coding(rawValue: known) else { return nil }
         switch body {
@@ -16,7 +16,7 @@ extension ContentCodings {
     }
 }
 
-/// Content without one of its codings, decoded as its reader takes it.
+/// Content without one of its codings, decoded as its reader pulls it.
 private final class DecodedBody: BodySource {
     private struct State: ~Copyable {
         var decompressor: Decompressor

@@ -2,15 +2,19 @@ import NetproxyBytes
 import NetproxySystem
 import Synchronization
 
-/// The content of a file as a body: short files are read at once, longer ones piece by piece while they
-/// are sent, and once more for another attempt.
+/// Opens files as request bodies.
+///
+/// Short files are read into memory. Longer ones are read in pieces while they are sent, and again for
+/// another
+/// attempt.
 enum FileContent {
-    /// Up to this length a file is read at once, in bytes: what the replay after a 401 keeps anyway.
+    /// The size up to which a file is read into memory, in bytes; the replay after a 401 keeps this much
+    /// anyway.
     static let inlineLimit = 64 * 1024
 
     /// Opens a file.
     ///
-    /// - Throws: `http_request_error` when it cannot be read.
+    /// - Throws: `http_request_error` if it cannot be read.
     static func body(path: String) throws(NetworkError) -> HTTPBody {
         let file = try open(path)
         return file.length > inlineLimit
@@ -25,7 +29,7 @@ enum FileContent {
         } catch {
             throw unreadable(path, error)
         }
-        // Pipes and devices have no length: sent by it, they would be empty.
+        // Pipes and devices report length 0, so they would be sent as empty.
         guard status.isRegular else {
             throw NetworkError.unsendable("\(path) is no regular file")
         }
@@ -59,10 +63,11 @@ enum FileContent {
     }
 }
 
-/// A file that is read while it is sent, 64 KiB at a time, and not on the loop that sends it.
+/// A file that is read while it is sent, in pieces of 64 KiB, off the loop that sends it.
 ///
-/// When it is read again, it must not have changed since it was opened. Its descriptor stays the same file,
-/// even if another file has its name by now.
+/// A second pass throws if the file has changed since it was opened. The descriptor refers to the same file,
+/// even
+/// if another file has its name by then.
 final class FileBody: RepeatableBodySource {
     private enum Pass {
         case first, repeated
@@ -86,10 +91,10 @@ final class FileBody: RepeatableBodySource {
         self.pass = pass
     }
 
-    /// The length when the file was opened, which is the number of bytes to send.
+    /// The length of the file when it was opened, which is the number of bytes to send.
     var length: Int { opened.size }
 
-    /// Reads a short file at once.
+    /// Reads a short file into memory.
     func whole() throws(NetworkError) -> ByteSlice {
         try FileContent.read(file, length, 0, path)
     }
@@ -103,7 +108,7 @@ final class FileBody: RepeatableBodySource {
         guard count > 0 else { return nil }
         return try await OffLoop.run { [self] in
             let piece = try FileContent.read(file, count, start, path)
-            // After the read: a change before the read shows by now.
+            // Check after the read, when any earlier change is visible.
             if pass == .repeated { try checkUnchanged() }
             return piece
         }

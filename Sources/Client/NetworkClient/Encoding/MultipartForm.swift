@@ -1,32 +1,33 @@
 public import FoundationEssentials
 import Synchronization
 
-/// A form of parts with names: `multipart/form-data` (RFC 7578).
+/// A form of named parts, `multipart/form-data` (RFC 7578).
 ///
-/// The boundary is chosen once, so that every attempt sends the same bytes. Parts from files are
-/// read while they are sent, once per attempt: a file that has changed in between is an error. If
-/// everything together is no longer than 64 KiB it is put together in memory.
+/// The boundary is created once, so that every attempt sends the same bytes. Files are read while they are
+/// sent,
+/// once per attempt; a file that has changed in between is an error. A form of at most 64 KiB is assembled in
+/// memory.
 public struct MultipartForm: Sendable {
     /// The source of a part's content.
     public enum Content: Sendable {
-        /// Bytes.
+        /// Bytes in memory.
         case data(Data)
-        /// A file, read while it is sent.
+        /// A file that is read while it is sent.
         case file(path: String)
     }
 
-    /// One part.
+    /// A part of a form.
     public struct Part: Sendable {
         /// The name of the form's field.
         public var name: String
         /// The content.
         public var content: Content
-        /// The name of the file, if the part is one.
+        /// The name of the file, if the part is a file.
         public var filename: String?
-        /// The media type; `nil` leaves the field out, which means `text/plain`.
+        /// The media type; `nil` omits the field, which means `text/plain`.
         public var contentType: String?
 
-        /// Makes a part.
+        /// Creates a part.
         public init(
             _ name: String,
             _ content: Content,
@@ -40,23 +41,23 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// The parts, in the order in which they are sent.
+    /// The parts, in the order of the content.
     public var parts: [Part]
     /// The boundary of the parts: 1 to 70 letters, digits or `'()+_,-./:=?` (RFC 2046 §5.1.1).
     public var boundary: String
 
-    /// Makes a form; without a boundary, 128 random bits are one.
+    /// Creates a form; the default boundary contains 128 random bits.
     public init(_ parts: [Part] = [], boundary: String? = nil) {
         self.parts = parts
         self.boundary = boundary ?? MultipartForm.randomBoundary()
     }
 
-    /// Adds a field with a text.
+    /// Appends a field with a text.
     public mutating func append(_ name: String, text: String) {
         parts.append(Part(name, .data(Data(text.utf8))))
     }
 
-    /// Adds bytes as a file.
+    /// Appends bytes as a file.
     public mutating func append(
         _ name: String,
         data: Data,
@@ -66,8 +67,8 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, .data(data), filename: filename, contentType: contentType))
     }
 
-    /// Adds a file that is read while it is sent; its name is the last component of its path unless
-    /// another is given.
+    /// Appends a file that is read while it is sent; the default `filename` is the last component of its
+    /// path.
     public mutating func append(
         _ name: String,
         file path: String,
@@ -83,10 +84,9 @@ public struct MultipartForm: Sendable {
     /// The value of `Content-Type`.
     public var contentType: String { "multipart/form-data; boundary=\"\(boundary)\"" }
 
-    /// The body.
+    /// Returns the body.
     ///
-    /// - Throws: `http_request_error` for a boundary or media type that no field may hold, or a file
-    ///   that cannot be read.
+    /// - Throws: `http_request_error` for an invalid boundary or media type, or a file that cannot be read.
     public func body() throws(NetworkError) -> HTTPBody {
         guard MultipartForm.isBoundary(boundary) else {
             throw NetworkError.unsendable("the boundary is not 1 to 70 characters of RFC 2046")
@@ -132,7 +132,7 @@ public struct MultipartForm: Sendable {
         return text + "\r\n"
     }
 
-    /// As browsers write names (WHATWG HTML, "multipart/form-data encoding algorithm").
+    /// Escapes a name like browsers (WHATWG HTML, "multipart/form-data encoding algorithm").
     private static func quoted(_ text: String) -> String {
         PercentEncoding.replacing(text) { byte in
             switch byte {
@@ -158,7 +158,7 @@ public struct MultipartForm: Sendable {
     }
 }
 
-/// A stretch of a multipart body.
+/// A piece of a multipart body.
 private enum MultipartPiece: Sendable {
     case bytes(ByteSlice)
     case file(FileBody)
@@ -170,7 +170,7 @@ private enum MultipartPiece: Sendable {
         }
     }
 
-    /// The same for another attempt.
+    /// The same piece for another attempt.
     var repeated: MultipartPiece {
         switch self {
         case .bytes: self
@@ -186,7 +186,7 @@ private enum MultipartPiece: Sendable {
     }
 }
 
-/// The pieces of a form, one after the other.
+/// The pieces of a form, one after another.
 private final class MultipartBody: RepeatableBodySource {
     private let all: [MultipartPiece]
     private let pieces: Mutex<ArraySlice<MultipartPiece>>

@@ -1,21 +1,23 @@
 import FoundationEssentials
 
-/// Parameters whose types are known at run time only, for a query, a form or a JSON body:
-/// `.json(try Parameters(dictionary))`.
+/// Parameters whose types are known at run time only, for a query, a form or a JSON body.
 ///
-/// Texts, numbers, truth values, `Date`, `Data`, `URL`, `UUID`, optionals, and arrays and dictionaries of all of
-/// these; they are written in the order of their names.
+///     .json(try Parameters(dictionary))
+///
+/// Values are strings, numbers, Booleans, `Date`, `Data`, `URL`, `UUID`, optionals, and arrays and
+/// dictionaries of
+/// all of these. They are sorted by name.
 public struct Parameters: Encodable, Sendable {
     private let value: Value
 
-    /// Takes the values over.
+    /// Creates parameters from a dictionary.
     ///
-    /// - Throws: `http_request_error` that names the parameter whose value cannot be encoded, and its type.
+    /// - Throws: `http_request_error` with the name and type of the parameter whose value cannot be encoded.
     public init(_ values: [String: Any]) throws(NetworkError) {
         value = try Value(values, at: "")
     }
 
-    /// Encodes the values, as an encoder writes their types.
+    /// Encodes the values in the encoder's own format.
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
 }
 

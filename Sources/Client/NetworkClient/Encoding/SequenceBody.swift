@@ -1,22 +1,24 @@
-/// Content that an asynchronous sequence brings piece by piece, such as one of the program's own.
+/// Content from an asynchronous sequence of pieces.
 ///
-/// Read once: a request with it is sent again where what was read is kept, as of any stream. A sequence
-/// that ends because its reader was cancelled has not come to its end, and makes no shorter message.
+/// It can be read only once, so a request with it is sent again only if the read bytes are kept, as for any
+/// stream. A sequence that ends because its reader was canceled throws, because the message would be
+/// truncated.
 public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource
 where Pieces.Element: Sequence<UInt8> {
-    /// `nil` during a read.
+    /// The iterator; `nil` during a read.
     private var iterator: Pieces.AsyncIterator?
-    /// The reason why no piece can follow: a sequence that has failed or was cancelled only reports its end.
+    /// The error that ended the content; a failed or canceled sequence reports only its end when it is read
+    /// again.
     private var failure: (any Error)?
 
-    /// Sends the bytes of each element as they come; empty elements are passed over.
+    /// Creates content from the bytes of each element; empty elements are skipped.
     public init(_ pieces: Pieces) {
         iterator = pieces.makeAsyncIterator()
     }
 
-    /// The next piece, or `nil` at the end.
+    /// Returns the next piece, or `nil` at the end.
     ///
-    /// - Throws: the errors of the sequence, and `http_request_error` if two tasks read at once.
+    /// - Throws: the errors of the sequence, and `http_request_error` if two tasks read at the same time.
     public func next() async throws -> ByteSlice? {
         if let failure { throw failure }
         guard var pieces = iterator.take() else {

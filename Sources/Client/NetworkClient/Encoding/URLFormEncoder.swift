@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// Encodes values as the parameters of a query or of a form.
 ///
-/// Fields keep the order in which their type encodes them; dictionaries are sorted by key. What is
-/// nothing is left out. Data becomes base64.
+/// Fields keep the order in which their type encodes them; dictionaries are sorted by key. `nil` values are
+/// omitted. Data is encoded as base64.
 ///
 /// | value | default | other styles |
 /// | --- | --- | --- |
@@ -15,14 +15,13 @@ import FoundationEssentials
 public struct URLFormEncoder: Sendable, Hashable {
     /// The form of a list.
     public enum Lists: Sendable, Hashable, CaseIterable {
-        /// `tag=a&tag=b`; of nested values it is not told which belong together, as it is with
-        /// `indices`.
+        /// `tag=a&tag=b`; unlike `indices`, it does not show which nested values belong together.
         case repeated
         /// `tag[]=a&tag[]=b`
         case brackets
         /// `tag[0]=a&tag[1]=b`
         case indices
-        /// `tag=a,b`; lists of plain values without commas only.
+        /// `tag=a,b`; only for lists of plain values without commas.
         case commas
     }
 
@@ -38,7 +37,7 @@ public struct URLFormEncoder: Sendable, Hashable {
     public enum Dates: Sendable, Hashable, CaseIterable {
         /// `2026-11-21T06:00:00Z` (RFC 3339), in whole seconds.
         case iso8601
-        /// Seconds since 1970, with a fraction where there is one.
+        /// Seconds since 1970, with a fraction if it is not zero.
         case seconds
         /// Milliseconds since 1970, rounded down.
         case milliseconds
@@ -46,7 +45,7 @@ public struct URLFormEncoder: Sendable, Hashable {
 
     /// The form of field names.
     public enum Keys: Sendable, Hashable, CaseIterable {
-        /// As they are.
+        /// Unchanged names.
         case unchanged
         /// `pageSize` as `page_size`.
         case snakeCase
@@ -83,7 +82,7 @@ public struct URLFormEncoder: Sendable, Hashable {
     /// Default `brackets`.
     public var nesting: Nesting
 
-    /// Makes an encoder.
+    /// Creates an encoder.
     public init(
         lists: Lists = .repeated,
         bools: Bools = .words,
@@ -98,10 +97,9 @@ public struct URLFormEncoder: Sendable, Hashable {
         self.nesting = nesting
     }
 
-    /// The parameters of a value, not percent-encoded yet.
+    /// Returns the parameters of a value, not percent-encoded yet.
     ///
-    /// - Throws: `EncodingError` for a value that is no set of named parameters, and what the value
-    ///   throws.
+    /// - Throws: `EncodingError` if the value is not a set of named parameters, and the errors of the value.
     public func items(_ value: any Encodable) throws -> QueryItems {
         if let items = value as? QueryItems { return items }
         let tree = try ValueTree(encoding: value)
@@ -119,16 +117,16 @@ public struct URLFormEncoder: Sendable, Hashable {
         return items
     }
 
-    /// A query without its `?`: a space is `%20`.
+    /// Returns a query without its `?`; a space is `%20`.
     ///
-    /// - Throws: as `items(_:)`.
+    /// - Throws: the errors of `items(_:)`.
     public func query(_ value: any Encodable) throws -> String {
         try text(value, PercentEncoding.unreserved)
     }
 
-    /// The content of `application/x-www-form-urlencoded`: a space is `+`.
+    /// Returns content of type `application/x-www-form-urlencoded`; a space is `+`.
     ///
-    /// - Throws: as `items(_:)`.
+    /// - Throws: the errors of `items(_:)`.
     public func form(_ value: any Encodable) throws -> String {
         try text(value, PercentEncoding.form)
     }
@@ -219,7 +217,7 @@ public struct URLFormEncoder: Sendable, Hashable {
         }
     }
 
-    /// `pageSize` as `page_size`, `apiURLPath` as `api_url_path`.
+    /// Separates the words of a name: `pageSize` becomes `page_size`, `apiURLPath` becomes `api_url_path`.
     private static func separated(_ name: String, by separator: Character) -> String {
         let letters = Array(name)
         var result = ""

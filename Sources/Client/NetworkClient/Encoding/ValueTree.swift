@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The tree of an encodable value, from which queries are written.
+/// The tree of an encodable value, the input for queries.
 indirect enum ValueTree {
     case null
     case bool(Bool)
@@ -9,7 +9,7 @@ indirect enum ValueTree {
     case list([ValueTree])
     case map([(String, ValueTree)])
 
-    /// Takes a value apart.
+    /// Encodes a value to a tree.
     init(encoding value: any Encodable) throws {
         let node = TreeNode()
         try node.take(value, at: [])
@@ -17,11 +17,11 @@ indirect enum ValueTree {
     }
 }
 
-/// A type whose fields come in no order of their own.
+/// A type whose fields have no order of their own.
 private protocol Unordered {}
 extension Dictionary: Unordered {}
 
-/// A place of the tree that is being filled.
+/// A mutable node of the tree.
 private final class TreeNode {
     private enum Content {
         case leaf(ValueTree)

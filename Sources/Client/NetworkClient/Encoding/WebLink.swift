@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// A link that a response names (RFC 8288), such as the next page of a list.
+/// A link in a response (RFC 8288), such as the next page of a list.
 public struct WebLink: Sendable, Hashable {
-    /// Where it leads, as it was written: a full URL, or one from where the response came from.
+    /// The target as written: an absolute URL, or one relative to the URL of the response.
     public let target: String
-    /// Its relation types, in lower case, such as `next`.
+    /// The relation types, in lower case, such as `next`.
     public let relations: [String]
-    /// Its parameters by their names in lower case; of a name that comes twice, the first.
+    /// The parameters by their names in lower case; the first of several equal names counts.
     public let parameters: [String: String]
 }
 
 extension HTTPHeaders {
-    /// The links of the `Link` fields, in their order; what is malformed ends its field (RFC 8288 §3).
+    /// The links of the `Link` fields, in order; a malformed link ends its field (RFC 8288 §3).
     public var links: [WebLink] {
         values(of: "Link").flatMap { value in
             var parser = WebLinkParser(value)
@@ -21,7 +21,7 @@ extension HTTPHeaders {
         }
     }
 
-    /// The target of the first link of a relation.
+    /// Returns the target of the first link with a relation.
     public func link(_ relation: String) -> String? {
         let relation = relation.lowercased()
         return links.first { $0.relations.contains(relation) }?.target
@@ -29,12 +29,12 @@ extension HTTPHeaders {
 }
 
 extension Request {
-    /// The GET that follows a link of this request's response, with the same fields.
+    /// Returns the GET that follows a link in the response to this request, with the same fields.
     ///
     ///     request = try response.headers.link("next").map { try request.following($0) }
     ///
-    /// - Parameter reference: a full URL, or one from this request's (RFC 3986 §5).
-    /// - Returns: the request; it may go to another origin, where the channel's credential does not go.
+    /// - Parameter reference: an absolute URL, or one relative to this request (RFC 3986 §5).
+    /// - Returns: the request; the channel's credential is not sent if it goes to another origin.
     /// - Throws: `http_request_error` for an invalid URL.
     public func following(_ reference: String) throws(NetworkError) -> Request {
         do throws(URIReference.Fault) {
@@ -46,7 +46,7 @@ extension Request {
     }
 }
 
-/// Reads the links of one field (RFC 8288 appendix B.2).
+/// Parses the links of one field (RFC 8288 appendix B.2).
 private struct WebLinkParser {
     private var rest: Substring.UnicodeScalarView
 

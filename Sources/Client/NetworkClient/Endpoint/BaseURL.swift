@@ -1,21 +1,23 @@
 public import FoundationEssentials
 
-/// The base URL of an API: scheme, host, port and the path that all of its endpoints share.
+/// The base URL of an API: scheme, host, port and the common path of all endpoints.
 ///
-/// `https://api.example.com/v1`: `{credential}` in the path is where a `CredentialPlace.path()` puts the
-/// credential; otherwise `http` or `https`, no user information, query or fragment. An
-/// invalid text is kept, and building a request from it throws `http_request_error`: no text traps.
+/// For example, `https://api.example.com/v1`. The scheme is `http` or `https`, without user information,
+/// query or
+/// fragment. `{credential}` in the path marks the place of a `CredentialPlace.path()`. An invalid text does
+/// not
+/// trap; building a request from it throws `http_request_error`.
 public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     CustomStringConvertible
 {
-    /// The text it was made from.
+    /// The original text.
     public let text: String
-    /// Scheme, host and port; `nil` if the text is not a base URL.
+    /// The scheme, host and port; `nil` if the text is not a base URL.
     public let origin: Origin?
-    /// The path without the slash at its end; empty for the root.
+    /// The path without a trailing slash; empty for the root.
     public let path: String
 
-    /// Reads a base URL.
+    /// Parses a base URL.
     public init(_ text: String) {
         self.text = text
         guard let (origin, path) = BaseURL.parse(text) else {
@@ -26,27 +28,27 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
         self.path = path
     }
 
-    /// Reads Foundation's form of a URL.
+    /// Creates a base URL from Foundation's.
     public init(_ url: URL) {
         self.init(url.absoluteString)
     }
 
-    /// Reads a base URL.
+    /// Parses a base URL.
     public init(stringLiteral value: String) {
         self.init(value)
     }
 
-    /// Names an origin and the path below which its API lies, with or without a slash in front.
+    /// Creates a base URL from an origin and the path of its API, with or without a leading slash.
     public init(_ origin: Origin, path: String = "") {
-        // Without the slash a path would go on the name of the host.
+        // Without the slash, the path would become part of the host.
         let isApart = path.isEmpty || path.utf8.first == UInt8(ascii: "/")
         self.init(isApart ? "\(origin)\(path)" : "\(origin)/\(path)")
     }
 
-    /// The text it was made from, without a password in it.
+    /// The original text without a password.
     public var description: String { Redaction.standard.malformedURL(text) }
 
-    /// Bytes, not characters: most endpoints make their base URL for each call.
+    /// Parses bytes, not characters, because most endpoints create their base URL for each call.
     private static func parse(_ text: String) -> (Origin, String)? {
         let scheme: Origin.Scheme
         var rest = text.utf8[...]
@@ -71,7 +73,7 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
         )
     }
 
-    /// Whether a text is a path as it stands; it may have a place for the credential.
+    /// Whether a text is a valid path; it may contain the credential marker.
     private static func isPath(_ text: Substring) -> Bool {
         guard text.utf8.contains(UInt8(ascii: "{")) else { return PercentEncoding.isPath(text) }
         return PathTemplate(String(text)).map {

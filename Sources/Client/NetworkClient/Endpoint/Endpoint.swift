@@ -1,17 +1,20 @@
 public import FoundationEssentials
 
-/// One operation of an API, described: usually a case of an enum with its parameters as associated
-/// values, or a struct.
+/// A description of one operation of an API.
 ///
-/// Only the base URL and the path have no default.
+/// It is usually a case of an enum with its parameters as associated values, or a struct. Only the base URL
+/// and
+/// the path have no default.
 public protocol Endpoint: Sendable, CustomStringConvertible {
     /// The base URL of the API.
     var baseURL: BaseURL { get }
-    /// The path below the base URL, with or without a slash in front.
+    /// The path below the base URL, with or without a leading slash.
     ///
-    /// Text: what no path may hold is percent-encoded, `#` too; `%2F` and its like stay as they are, and what
-    /// follows a `?` goes into the query, in front of the task's. Put values in with
-    /// `\(segment: value)`, which leaves no byte of theirs a meaning.
+    /// Invalid characters are percent-encoded, including `#`; existing escapes such as `%2F` remain. The text
+    /// after a
+    /// `?` is added to the query before that of the task. Insert values with `\(segment: value)`, which
+    /// encodes all
+    /// reserved characters.
     var path: String { get }
     /// The method.
     ///
@@ -19,12 +22,13 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var method: HTTPMethod { get }
     /// The content of the request.
     ///
-    /// Default `nil`.
+    /// Default: no content.
     var task: HTTPTask { get }
-    /// Fields of this endpoint; they win over the channel's defaults.
+    /// The fields of this endpoint, which override the channel's defaults.
     ///
-    /// Default none. Values may come from anywhere: a request with one that no field may hold is refused,
-    /// with the name of the field.
+    /// Default none. The values may be untrusted: a request with an invalid value is refused, and the error
+    /// names the
+    /// field.
     var headers: HTTPHeaders { get throws }
     /// The maximum duration of the whole call.
     ///
@@ -38,21 +42,21 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     ///
     /// Default: the rule of the channel, which is 2xx by default.
     var validation: SuccessRule? { get }
-    /// Decodes the content.
+    /// The decoder of the content.
     ///
     /// Default: the setting of the channel.
     var decoder: (any ContentDecoding)? { get }
-    /// Encodes JSON bodies.
+    /// The encoder of JSON bodies.
     ///
     /// Default: the setting of the channel.
     var encoder: JSONEncoder? { get }
-    /// Encodes queries and forms.
+    /// The encoder of queries and forms.
     ///
     /// Default: the setting of the channel.
     var formEncoder: URLFormEncoder? { get }
-    /// The response of a stub.
+    /// The content of a stub's response.
     ///
-    /// Default `nil`.
+    /// Default: empty.
     var sampleData: Data { get }
     /// The response of a stub.
     ///
@@ -61,15 +65,15 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
 }
 
 extension Endpoint {
-    /// GET.
+    /// The default, GET.
     public var method: HTTPMethod { .get }
-    /// `nil`.
+    /// The default, no content.
     public var task: HTTPTask { .plain }
-    /// None.
+    /// The default, no fields.
     public var headers: HTTPHeaders { [:] }
     /// The setting of the channel.
     public var timeout: Duration? { nil }
-    /// Signed where the channel can sign.
+    /// The default; the request is authorized if the channel can authorize it.
     public var authorization: AuthorizationRequirement { .optional }
     /// The setting of the channel.
     public var validation: SuccessRule? { nil }
@@ -79,12 +83,12 @@ extension Endpoint {
     public var encoder: JSONEncoder? { nil }
     /// The setting of the channel.
     public var formEncoder: URLFormEncoder? { nil }
-    /// `nil`.
+    /// The default, no content.
     public var sampleData: Data { Data() }
-    /// 200 with `sampleData`.
+    /// The default, 200 with `sampleData`.
     public var sampleResponse: SampleResponse { .data(sampleData) }
 
-    /// Base URL and path as one text, without the query.
+    /// The base URL and path as one text, without the query.
     public var url: String {
         let path = String(TargetPath(path).path)
         return baseURL.path.isEmpty && baseURL.origin == nil
@@ -92,16 +96,18 @@ extension Endpoint {
             : "\(baseURL.origin?.description ?? "")\(PercentEncoding.join(baseURL.path, path))"
     }
 
-    /// Method and URL, without the query: no secret belongs in a path.
+    /// The method and URL, without the query; paths are expected to contain no secrets.
     public var description: String { "\(method) \(url)" }
 }
 
 extension DefaultStringInterpolation {
-    /// Puts a value into a path as one segment: everything but unreserved characters is
-    /// percent-encoded (RFC 3986 §2.3), a slash and a percent sign too.
+    /// Inserts a value into a path as one segment.
     ///
-    /// `.` and `..` are no segments but steps (§3.3), however they are written: a path that has them
-    /// from here is refused when the request is built.
+    /// All characters except unreserved ones are percent-encoded (RFC 3986 §2.3), including slashes and
+    /// percent signs.
+    /// `.` and `..` are not segments but steps (§3.3), in any spelling; a path with such a value is refused
+    /// when the
+    /// request is built.
     public mutating func appendInterpolation(segment value: some CustomStringConvertible) {
         let text = value.description
         let isStep = text == "." || text == ".."
@@ -111,18 +117,19 @@ extension DefaultStringInterpolation {
     }
 }
 
-/// Whether a request carries the channel's credential.
+/// The use of the channel's credential in a request.
 public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
-    /// It must: without an authorizer or a credential the request is not sent.
+    /// The credential is required: without an authorizer or a credential, the request is not sent.
     case required
-    /// It does where the channel has an authorizer; it goes without where that wants a person to sign in
-    /// first (`reauthorization_required`).
+    /// The credential is used if the channel has an authorizer and no sign-in is needed.
     ///
-    /// A credential that is only out of reach for the moment (`credential_unavailable`) is an error
-    /// here too.
+    /// If the authorizer requires a sign-in first (`reauthorization_required`), the request is sent without
+    /// the
+    /// credential. If the credential is only temporarily unavailable (`credential_unavailable`), the call
+    /// fails.
     case optional
-    /// It never does: sign-in pages, public content.
+    /// The credential is never used, as for sign-in pages and public content.
     ///
-    /// Not `none`, which in the place of an optional requirement would be no requirement at all.
+    /// Not named `none`, because on an optional requirement `.none` would mean `nil`.
     case never
 }

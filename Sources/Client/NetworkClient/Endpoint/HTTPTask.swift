@@ -6,52 +6,53 @@ public enum HTTPTask: Sendable {
     case plain
     /// A JSON body, encoded with the endpoint's or the channel's encoder.
     case json(any Encodable & Sendable)
-    /// Parameters in the query.
+    /// Query parameters.
     case query(any Encodable & Sendable)
-    /// A JSON body, and parameters in the query.
+    /// A JSON body, and query parameters.
     case jsonAndQuery(any Encodable & Sendable, query: any Encodable & Sendable)
-    /// Parameters where the method has them: GET, HEAD and DELETE in the query, all others as a JSON
-    /// body.
+    /// Parameters in the usual place for the method: the query for GET, HEAD and DELETE, else a JSON body.
     case parameters(any Encodable & Sendable)
-    /// A body of `application/x-www-form-urlencoded`.
+    /// A body of type `application/x-www-form-urlencoded`.
     case form(any Encodable & Sendable)
-    /// A body of `multipart/form-data` (RFC 7578).
+    /// A body of type `multipart/form-data` (RFC 7578).
     case multipart(MultipartForm)
-    /// A body of `multipart/form-data`, and parameters in the query.
+    /// A body of type `multipart/form-data`, and query parameters.
     case multipartAndQuery(MultipartForm, query: any Encodable & Sendable)
-    /// Bytes as they are.
+    /// Unchanged bytes.
     case data(Data, contentType: String)
-    /// The content of a file, read while it is sent, and again for each attempt: a file that has
-    /// changed in between is `http_request_error`.
-    case file(path: String, contentType: String)
-    /// Content that is produced while it is sent; `length` where it is known in advance. Of an
-    /// asynchronous sequence, a `SequenceBody`.
+    /// The content of a file, read while it is sent, and again for each attempt.
     ///
-    /// Sent again where the channel has kept it (`NetworkChannel.replayLimit`), or where the source is a
-    /// `RepeatableBodySource`.
+    /// If the file has changed in between, the call throws `http_request_error`.
+    case file(path: String, contentType: String)
+    /// Content that is produced while it is sent; `length` is set if it is known in advance.
+    ///
+    /// Use a `SequenceBody` for an asynchronous sequence. The content is sent again only if the channel has
+    /// kept it
+    /// (`NetworkChannel.replayLimit`), or if the source is a `RepeatableBodySource`.
     case stream(any BodySource, length: Int? = nil, contentType: String)
 }
 
 extension HTTPTask {
-    /// A text, as `text/plain` in UTF-8.
+    /// Returns a text as `text/plain` in UTF-8.
     public static func text(_ text: String) -> HTTPTask {
         .data(Data(text.utf8), contentType: "text/plain; charset=utf-8")
     }
 }
 
 extension HTTPTask {
-    /// Parameters where the method has them, of values whose types are known at run time only; one that
-    /// cannot be encoded is an error of the request, with its name.
+    /// Returns `parameters` with values whose types are known at run time only.
+    ///
+    /// If a value cannot be encoded, building the request throws an error with its name.
     public static func parameters(any values: [String: Any]) -> HTTPTask {
         .parameters(LateParameters(values))
     }
 
-    /// Parameters in the query, as `parameters(any:)`.
+    /// Returns `query` with values as in `parameters(any:)`.
     public static func query(any values: [String: Any]) -> HTTPTask {
         .query(LateParameters(values))
     }
 
-    /// A JSON body, and parameters in the query, as `parameters(any:)`.
+    /// Returns `jsonAndQuery` with query values as in `parameters(any:)`.
     public static func jsonAndQuery(
         _ body: any Encodable & Sendable,
         any values: [String: Any]
@@ -59,7 +60,7 @@ extension HTTPTask {
         .jsonAndQuery(body, query: LateParameters(values))
     }
 
-    /// A form, and parameters in the query, as `parameters(any:)`.
+    /// Returns `multipartAndQuery` with query values as in `parameters(any:)`.
     public static func multipartAndQuery(
         _ form: MultipartForm,
         any values: [String: Any]
@@ -68,7 +69,7 @@ extension HTTPTask {
     }
 }
 
-/// Parameters whose encoding throws an error.
+/// Parameters that throw their error only when they are encoded.
 private struct LateParameters: Encodable, Sendable {
     private let parameters: Result<Parameters, NetworkError>
 

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// An endpoint as a value, for operations that need no type of their own.
+/// An endpoint as a value, for operations without a type of their own.
 ///
 ///     let status = PathEndpoint("/status", of: "https://api.example.com")
 public struct PathEndpoint: Endpoint {
@@ -12,16 +12,16 @@ public struct PathEndpoint: Endpoint {
     public var method: HTTPMethod
     /// The content of the request.
     public var task: HTTPTask
-    /// Fields of this endpoint.
+    /// The fields of this endpoint.
     public var headers: HTTPHeaders
     /// The maximum duration of the whole call.
     public var timeout: Duration?
-    /// Whether the request carries the channel's credential.
+    /// The use of the channel's credential.
     public var authorization: AuthorizationRequirement
-    /// The response of a stub.
+    /// The content of a stub's response.
     public var sampleData: Data = Data()
 
-    /// Describes an operation.
+    /// Creates an endpoint.
     public init(
         _ path: String,
         of baseURL: BaseURL,

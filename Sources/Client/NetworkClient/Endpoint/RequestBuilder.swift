@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// A request in the making: a value whose methods each give back a changed copy.
+/// A request under construction: a value whose methods return a changed copy.
 ///
 ///     let request = try RequestBuilder("https://api.example.com/v1")
 ///         .path("/orders").query(["page": "2"]).header("Accept", "application/json").build()
 ///
-/// All checks happen in `build()`; no input traps.
+/// All checks happen in `build()`; invalid input never traps.
 public struct RequestBuilder: Sendable {
     private var location: RequestLocation
     private var method: HTTPMethod = .get
@@ -16,20 +16,19 @@ public struct RequestBuilder: Sendable {
     private var fault: NetworkError?
     private var encoder: JSONEncoder?
     private var formEncoder: URLFormEncoder?
-    /// How long the whole call may take, where `NetworkManager.perform` sends it; `nil` leaves that
-    /// to the channel.
+    /// The maximum duration of the whole call, for `NetworkManager.perform`; `nil` selects the channel's.
     public private(set) var timeout: Duration?
-    /// What an endpoint said that only counts where `NetworkManager.perform` sends the request.
+    /// The settings of an endpoint that apply only in `NetworkManager.perform`.
     private(set) var authorization: AuthorizationRequirement?
     private(set) var validation: SuccessRule?
     private(set) var decoder: (any ContentDecoding)?
 
-    /// Starts below a base URL.
+    /// Creates a builder with a base URL.
     public init(_ baseURL: BaseURL = "") {
         location = RequestLocation(baseURL: baseURL)
     }
 
-    /// Starts with all that an endpoint says.
+    /// Creates a builder with all settings of an endpoint.
     public init(_ endpoint: some Endpoint) {
         location = RequestLocation(baseURL: endpoint.baseURL)
         method = endpoint.method
@@ -48,32 +47,33 @@ public struct RequestBuilder: Sendable {
         }
     }
 
-    /// Replaces scheme, host and port, and keeps the path below them.
+    /// Replaces the scheme, host and port, and keeps the path.
     public func origin(_ scheme: Origin.Scheme, host: String, port: UInt16? = nil) -> Self {
         self.scheme(scheme).host(host, port: port)
     }
 
     /// Replaces the scheme and keeps the host.
     ///
-    /// A port that is not the former scheme's own is kept, too.
+    /// A port other than the default of the former scheme is kept, too.
     public func scheme(_ scheme: Origin.Scheme) -> Self {
         changed { $0.location.scheme = scheme }
     }
 
-    /// Replaces host and port and keeps the scheme, which is `https` where none was named.
+    /// Replaces the host and port and keeps the scheme, which defaults to `https`.
     public func host(_ host: String, port: UInt16? = nil) -> Self {
         changed { $0.location.host = (host, port) }
     }
 
-    /// Replaces scheme, host, port and the path that all endpoints share.
+    /// Replaces the base URL: the scheme, host, port and common path.
     public func baseURL(_ baseURL: BaseURL) -> Self {
         changed { $0.location = RequestLocation(baseURL: baseURL) }
     }
 
-    /// Replaces all that an endpoint says something about.
+    /// Replaces the settings that an endpoint defines.
     ///
-    /// Scheme, host and base path that were named one by one stay instead of its own, queries add up,
-    /// and so do fields of different names.
+    /// A scheme, host or base path that was set individually has precedence over the endpoint's. Queries add
+    /// up, and
+    /// so do fields of different names.
     public func endpoint(_ endpoint: some Endpoint) -> Self {
         var next = RequestBuilder(endpoint)
         next.location = location.over(endpoint.baseURL)
@@ -91,7 +91,7 @@ public struct RequestBuilder: Sendable {
     /// Replaces the timeout.
     public func timeout(_ timeout: Duration) -> Self { changed { $0.timeout = timeout } }
 
-    /// Replaces the path that all endpoints share.
+    /// Replaces the common path of all endpoints.
     public func basePath(_ path: String) -> Self { changed { $0.location.basePath = path } }
 
     /// Replaces the method.
@@ -103,7 +103,7 @@ public struct RequestBuilder: Sendable {
     /// Adds parameters to the query.
     public func query(_ parameters: QueryItems) -> Self { changed { $0.query.append(parameters) } }
 
-    /// Adds the fields of a value to the query.
+    /// Adds the properties of a value to the query.
     public func query(encoding parameters: some Encodable & Sendable) -> Self {
         changed { $0.query.append(parameters) }
     }
@@ -111,20 +111,20 @@ public struct RequestBuilder: Sendable {
     /// Replaces the content of the request.
     public func task(_ task: HTTPTask) -> Self { changed { $0.task = task } }
 
-    /// Makes the body the JSON form of a value.
+    /// Replaces the body by the JSON encoding of a value.
     public func json(_ value: some Encodable & Sendable) -> Self { task(.json(value)) }
 
-    /// Replaces a field.
+    /// Replaces a header field.
     public func header(_ name: String, _ value: String) -> Self {
         checked(name, value) { $0.headers.set($1) }
     }
 
-    /// Adds a field line after those that are there.
+    /// Appends a field line.
     public func appendingHeader(_ name: String, _ value: String) -> Self {
         checked(name, value) { $0.headers.append($1) }
     }
 
-    /// Replaces fields, those that the section names.
+    /// Replaces the fields with the names in the section.
     public func headers(_ fields: HTTPHeaders) -> Self {
         changed { builder in
             for field in fields { builder.headers.remove(field.name) }
@@ -132,15 +132,15 @@ public struct RequestBuilder: Sendable {
         }
     }
 
-    /// Encodes JSON bodies.
+    /// Replaces the encoder of JSON bodies.
     public func encoder(_ encoder: JSONEncoder) -> Self { changed { $0.encoder = encoder } }
 
-    /// Encodes queries and forms.
+    /// Replaces the encoder of queries and forms.
     public func formEncoder(_ encoder: URLFormEncoder) -> Self {
         changed { $0.formEncoder = encoder }
     }
 
-    /// With the encoders of a channel where none was named.
+    /// Returns the builder with the channel's encoders unless it has its own.
     func encoding(as channel: NetworkChannel) -> Self {
         changed { builder in
             if builder.encoder == nil { builder.encoder = channel.encoder }
@@ -148,11 +148,13 @@ public struct RequestBuilder: Sendable {
         }
     }
 
-    /// Makes the request.
+    /// Returns the request.
     ///
-    /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: an invalid base
-    ///   URL, a path that leaves it or has a value of `..` as a segment, a field or a parameter
-    ///   that cannot be sent, a file that cannot be read.
+    /// - Throws: `NetworkError` of kind `http_request_error` with the reason: an invalid base URL, a path
+    ///   that leaves
+    ///   the base URL or contains `..` as the value of a segment, an invalid field or parameter, or an
+    ///   unreadable
+    ///   file.
     public func build() throws(NetworkError) -> Request {
         if let fault { throw fault }
         let baseURL = location.baseURL
@@ -196,7 +198,7 @@ public struct RequestBuilder: Sendable {
         _ headers: inout HTTPHeaders
     ) throws(NetworkError) {
         let isMultipart = type.hasPrefix("multipart/")
-        // The boundary is in the field, so that a form's own type always wins.
+        // The type of a form always has precedence, because it contains the boundary.
         guard isMultipart || !headers.contains(HTTPFieldName.contentType) else { return }
         guard let field = HTTPField(.contentType, type) else {
             throw HTTPHeaders.unfit("Content-Type")
@@ -204,7 +206,7 @@ public struct RequestBuilder: Sendable {
         headers.set(field)
     }
 
-    /// The body, its type, and parameters for the query.
+    /// Returns the body, its type, and parameters for the query.
     private func content() throws(NetworkError) -> (
         HTTPBody, String?, (any Encodable & Sendable)?
     ) {

@@ -1,54 +1,54 @@
-/// Collects the pieces of `RequestBuilder { … }`, with `if`, `switch` and `for` among them.
+/// Combines the parts of `RequestBuilder { … }`, including `if`, `switch` and `for`.
 @resultBuilder
 public enum RequestComposer {
     /// A change of a builder.
     public typealias Step = (RequestBuilder) -> RequestBuilder
 
-    /// A piece.
+    /// Adds a part.
     public static func buildExpression(_ part: some RequestPart) -> Step { part.apply }
 
-    /// All properties of an endpoint; they replace those set before.
+    /// Adds all settings of an endpoint; they replace earlier ones.
     public static func buildExpression(_ endpoint: some Endpoint) -> Step {
         { $0.endpoint(endpoint) }
     }
 
-    /// The base URL of the API.
+    /// Sets the base URL of the API.
     public static func buildExpression(_ baseURL: BaseURL) -> Step { { $0.baseURL(baseURL) } }
 
-    /// The method.
+    /// Sets the method.
     public static func buildExpression(_ method: HTTPMethod) -> Step { { $0.method(method) } }
 
-    /// The content: JSON, a form, bytes, a text, a file.
+    /// Sets the content: JSON, a form, bytes, a text or a file.
     public static func buildExpression(_ task: HTTPTask) -> Step { { $0.task(task) } }
 
-    /// Parameters for the query.
+    /// Adds query parameters.
     public static func buildExpression(_ query: QueryItems) -> Step { { $0.query(query) } }
 
-    /// Pieces one after the other.
+    /// Combines consecutive parts.
     public static func buildBlock(_ steps: Step...) -> Step {
         { builder in steps.reduce(builder) { $1($0) } }
     }
 
-    /// An `if` without `else`.
+    /// Supports `if` without `else`.
     public static func buildOptional(_ step: Step?) -> Step { step ?? { $0 } }
 
-    /// An `if`.
+    /// Supports the first branch of `if` and `switch`.
     public static func buildEither(first step: @escaping Step) -> Step { step }
 
-    /// An `else`.
+    /// Supports the other branches of `if` and `switch`.
     public static func buildEither(second step: @escaping Step) -> Step { step }
 
-    /// A loop.
+    /// Supports loops.
     public static func buildArray(_ steps: [Step]) -> Step {
         { builder in steps.reduce(builder) { $1($0) } }
     }
 
-    /// An `if #available`.
+    /// Supports `if #available`.
     public static func buildLimitedAvailability(_ step: @escaping Step) -> Step { step }
 }
 
 extension RequestBuilder {
-    /// Composes a request piece by piece.
+    /// Composes a request from parts.
     ///
     ///     let builder = RequestBuilder {
     ///         URLScheme(.https)
@@ -59,7 +59,7 @@ extension RequestBuilder {
     ///         HTTPTask.json(["item": "lamp"])
     ///     }
     ///
-    /// All checks happen in `build()`; no input traps.
+    /// All checks happen in `build()`; invalid input never traps.
     public init(@RequestComposer _ parts: () throws -> RequestComposer.Step) rethrows {
         self = try parts()(RequestBuilder())
     }

@@ -1,4 +1,4 @@
-/// The target of a request that is being built: a base URL, and the parts that replace its own.
+/// The location of a request under construction: a base URL, and the parts that override it.
 struct RequestLocation: Sendable {
     private let named: BaseURL
     var basePath: String?
@@ -9,14 +9,14 @@ struct RequestLocation: Sendable {
         named = baseURL
     }
 
-    /// The parts that were named, in place of those of another base URL.
+    /// Returns another base URL with the same overriding parts.
     func over(_ baseURL: BaseURL) -> RequestLocation {
         var location = RequestLocation(baseURL: baseURL)
         (location.basePath, location.scheme, location.host) = (basePath, scheme, host)
         return location
     }
 
-    /// The base URL with the parts in place; an invalid one stays as it was written.
+    /// The base URL with its overriding parts; an invalid base URL is unchanged.
     var baseURL: BaseURL {
         guard basePath != nil || scheme != nil || host != nil else { return named }
         let scheme = scheme ?? named.origin?.scheme ?? .https
@@ -27,7 +27,7 @@ struct RequestLocation: Sendable {
 
     private func authority(_ scheme: Origin.Scheme) -> String? {
         if let host {
-            // Brackets, so that an IPv6 address can be named without.
+            // Add brackets, because an IPv6 address may be set without them.
             let isBare = !host.name.hasPrefix("[")
             let name = isBare ? Authority.bracketed(host.name) : host.name
             return host.port.map { "\(name):\($0)" } ?? name

@@ -1,33 +1,35 @@
-/// One piece of a request that is composed with `RequestBuilder { … }`.
+/// A part of a request that is composed with `RequestBuilder { … }`.
 ///
-/// Values that have a meaning of their own are pieces as they are: an `Endpoint`, a `BaseURL`, an
-/// `HTTPMethod`, an `HTTPTask` for the content, `QueryItems` for the query. The others have a type
-/// here. Later pieces win over earlier ones; queries add up.
+/// Values with a meaning of their own are also parts: an `Endpoint`, a `BaseURL`, an `HTTPMethod`, an
+/// `HTTPTask`
+/// for the content, `QueryItems` for the query. The types here are for the others. Later parts override
+/// earlier
+/// ones; queries add up.
 public protocol RequestPart {
-    /// The builder with this piece put in.
+    /// Returns the builder with this part.
     func apply(to builder: RequestBuilder) -> RequestBuilder
 }
 
-/// The scheme; the host is kept.
+/// The scheme; the host is unchanged.
 public struct URLScheme: RequestPart {
     private let scheme: Origin.Scheme
 
-    /// Names the scheme.
+    /// Creates the part.
     public init(_ scheme: Origin.Scheme) { self.scheme = scheme }
 
     /// Replaces the scheme.
     public func apply(to builder: RequestBuilder) -> RequestBuilder { builder.scheme(scheme) }
 }
 
-/// The host and its port; the scheme is kept, or `https` where none was named.
+/// The host and its port; the scheme is unchanged and defaults to `https`.
 public struct URLHost: RequestPart {
     private let host: String
     private let port: UInt16?
 
-    /// Names a host; without a port it is the scheme's own.
+    /// Creates the part; the default port is that of the scheme.
     public init(_ host: String, port: UInt16? = nil) { (self.host, self.port) = (host, port) }
 
-    /// Replaces host and port.
+    /// Replaces the host and port.
     public func apply(to builder: RequestBuilder) -> RequestBuilder {
         builder.host(host, port: port)
     }
@@ -37,21 +39,21 @@ public struct URLHost: RequestPart {
 public struct URLPath: RequestPart {
     private let path: String
 
-    /// Names a path.
+    /// Creates the part.
     public init(_ path: String) { self.path = path }
 
     /// Replaces the path.
     public func apply(to builder: RequestBuilder) -> RequestBuilder { builder.path(path) }
 }
 
-/// Parameters for the query, from the fields of a value.
+/// Query parameters from the properties of a value.
 public struct URLQuery: RequestPart {
     private let parameters: any Encodable & Sendable
 
-    /// Takes parameters in their order.
+    /// Creates the part from ordered parameters.
     public init(_ parameters: QueryItems) { self.parameters = parameters }
 
-    /// Takes the fields of a value.
+    /// Creates the part from the properties of a value.
     public init(encoding parameters: some Encodable & Sendable) { self.parameters = parameters }
 
     /// Adds the parameters.
@@ -60,7 +62,7 @@ public struct URLQuery: RequestPart {
     }
 }
 
-/// Fields of the request.
+/// The fields of the request.
 public struct Headers: RequestPart {
     private enum Change {
         case replacing, appending
@@ -69,19 +71,19 @@ public struct Headers: RequestPart {
     private let fields: [(name: String, value: String)]
     private let change: Change
 
-    /// Replaces the fields of these names.
+    /// Creates a part that replaces the fields with these names.
     public init(_ fields: KeyValuePairs<String, String>) {
         self.fields = fields.map { ($0.key, $0.value) }
         change = .replacing
     }
 
-    /// Adds lines after those that are there, also of the same name.
+    /// Creates a part that appends lines, even if a field of the same name exists.
     public init(append fields: KeyValuePairs<String, String>) {
         self.fields = fields.map { ($0.key, $0.value) }
         change = .appending
     }
 
-    /// Puts the fields in.
+    /// Adds the fields.
     public func apply(to builder: RequestBuilder) -> RequestBuilder {
         fields.reduce(builder) { builder, field in
             switch change {
@@ -92,24 +94,24 @@ public struct Headers: RequestPart {
     }
 }
 
-/// How long the whole call may take, where it is `NetworkManager.perform` that sends the request.
+/// The maximum duration of the whole call, for `NetworkManager.perform`.
 public struct TimeoutInterval: RequestPart {
     private let timeout: Duration
 
-    /// Names a duration.
+    /// Creates the part.
     public init(_ timeout: Duration) { self.timeout = timeout }
 
     /// Replaces the timeout.
     public func apply(to builder: RequestBuilder) -> RequestBuilder { builder.timeout(timeout) }
 }
 
-/// The instructions for caches on the way, as the `Cache-Control` of the request (RFC 9111 §5.2.1).
+/// The instructions for caches, in the `Cache-Control` field of the request (RFC 9111 §5.2.1).
 public enum CachePolicy: String, RequestPart, Sendable {
-    /// A stored answer only after the origin has confirmed it.
+    /// Accept a stored response only after the origin has validated it.
     case revalidate = "no-cache"
-    /// No stored answer, and none is kept.
+    /// Accept no stored response, and store none.
     case ignore = "no-store"
-    /// A stored answer, or 504.
+    /// Accept only a stored response; without one, the cache responds with 504.
     case onlyCached = "only-if-cached"
 
     /// Replaces the field.

@@ -7,7 +7,7 @@ public enum SampleResponse: Sendable {
     /// A failure.
     case failure(NetworkError)
 
-    /// 200 with JSON.
+    /// Returns a response with JSON content and status 200 by default.
     public static func json(_ text: String, status: HTTPStatus = 200) -> SampleResponse {
         .response(
             status,
@@ -16,7 +16,7 @@ public enum SampleResponse: Sendable {
         )
     }
 
-    /// 200 with bytes.
+    /// Returns a response with status 200 and some bytes.
     public static func data(_ content: Data) -> SampleResponse {
         .response(200, headers: [:], content: content)
     }

@@ -1,16 +1,16 @@
-/// Changes requests on their way out: the half of an interceptor that stands before the send.
+/// Changes requests before they are sent: the first half of an interceptor.
 public protocol RequestAdapter: Sendable {
-    /// The request to send in the place of this one.
+    /// Returns the request to send instead.
     ///
     /// - Throws: an error that ends the call before the request is sent.
     func adapt(_ request: Request) async throws -> Request
 }
 
-/// An adapter as an interceptor.
+/// An interceptor that runs an adapter.
 public struct AdaptingInterceptor<Adapter: RequestAdapter>: RequestInterceptor {
     private let adapter: Adapter
 
-    /// Makes the interceptor.
+    /// Creates the interceptor.
     public init(_ adapter: Adapter) {
         self.adapter = adapter
     }
@@ -25,16 +25,16 @@ public struct AdaptingInterceptor<Adapter: RequestAdapter>: RequestInterceptor {
     }
 }
 
-/// An adapter made of a closure.
+/// An adapter that runs a closure.
 public struct ClosureAdapter: RequestAdapter {
     private let change: @Sendable (inout Request) async throws -> Void
 
-    /// Makes an adapter that changes each request in place.
+    /// Creates an adapter that changes each request in place.
     public init(_ change: @escaping @Sendable (inout Request) async throws -> Void) {
         self.change = change
     }
 
-    /// The request with the change.
+    /// Returns the changed request.
     public func adapt(_ request: Request) async throws -> Request {
         var request = request
         try await change(&request)
@@ -43,7 +43,7 @@ public struct ClosureAdapter: RequestAdapter {
 }
 
 extension RequestInterceptor where Self == AdaptingInterceptor<ClosureAdapter> {
-    /// An interceptor that changes each request in place.
+    /// Returns an interceptor that changes each request in place.
     public static func adapting(
         _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> Self {

@@ -1,31 +1,31 @@
 /// The outcome of an attempt.
 public enum AttemptOutcome: Sendable {
-    /// With a response; its content is not read yet.
+    /// A response, whose content has not been read yet.
     case response(HTTPStatus, HTTPHeaders)
-    /// With an error.
+    /// An error.
     case failure(NetworkError)
 }
 
-/// Whether to make another attempt.
+/// The decision about another attempt.
 public enum RetryDecision: Sendable, Hashable {
-    /// No: the outcome stands.
+    /// No other attempt; the outcome is final.
     case doNotRetry
-    /// Yes, after a while.
+    /// Another attempt, after a delay.
     case retry(after: Duration)
 
-    /// Yes, at once.
+    /// Another attempt, immediately.
     public static var retry: RetryDecision { .retry(after: .zero) }
 }
 
-/// Judges attempts: the half of an interceptor after the send.
+/// Decides about retries: the second half of an interceptor.
 public protocol RequestRetrier: Sendable {
     /// Decides about another attempt.
     ///
     /// - Parameters:
-    ///   - request: the request as it came to the retrier.
-    ///   - outcome: how the attempt ended.
-    ///   - attempts: how many were made.
-    /// - Returns: the decision, which counts only where the body can be sent again.
+    ///   - request: the request that the retrier received.
+    ///   - outcome: the outcome of the attempt.
+    ///   - attempts: the number of attempts so far.
+    /// - Returns: the decision, which has an effect only if the body can be sent again.
     func decide(
         on request: Request,
         after outcome: AttemptOutcome,
@@ -33,38 +33,38 @@ public protocol RequestRetrier: Sendable {
     ) async -> RetryDecision
 }
 
-/// A retrier as an interceptor; it calls `next` up to `limit` times.
+/// An interceptor that runs a retrier; it calls `next` up to `limit` times.
 ///
-/// What was spent is not sent again: a streamed body ends the attempts, unless none of it was
-/// sent, it is a `RepeatableBodySource`, or a `ReplayBuffer` keeps it.
+/// A consumed body is not sent again: a streamed body ends the attempts, unless none of it was sent, it is a
+/// `RepeatableBodySource`, or a `ReplayBuffer` keeps it.
 public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
     private let retrier: Retrier
     private let limit: Int
     private let clock: any NetworkClock
 
-    /// Makes the interceptor.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - retrier: decides.
-    ///   - limit: the largest number of attempts.
-    ///   - clock: measures the waits.
+    ///   - retrier: the retrier.
+    ///   - limit: the maximum number of attempts.
+    ///   - clock: the clock that measures the waits.
     public init(_ retrier: Retrier, limit: Int = 3, clock: any NetworkClock = SystemClock()) {
         self.retrier = retrier
         self.limit = limit
         self.clock = clock
     }
 
-    /// Sends the request as often as the retrier wants.
+    /// Sends the request, and retries it as the retrier decides.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
         var attempts = 0
-        // What a call allows may be less, and is never more than this retrier does.
+        // The limit of a call can lower the retrier's limit but not raise it.
         let most = context.retryLimit.map { $0 < limit ? max($0, 0) + 1 : limit } ?? limit
         var request = request
-        // An interceptor further in may read it, and fail before its own second attempt is sent.
+        // An inner interceptor may read the body, and fail before it sends its own second attempt.
         request.body = request.body.watched
         var again = request
         while true {

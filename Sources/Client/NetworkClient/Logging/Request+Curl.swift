@@ -1,25 +1,25 @@
 import NetproxyBytes
 
 extension Request {
-    /// The part of the body in a rendering.
+    /// The representation of the body in a curl command.
     public enum ShownBody: Sendable, Hashable {
-        /// Only that there is one.
+        /// Only a placeholder for the content.
         case hidden
-        /// All of it, where it is in memory and text.
+        /// The whole content, if it is text in memory.
         case shown
     }
 
-    /// The request as a curl command for a POSIX shell, without credentials.
+    /// Returns the request as a curl command for a POSIX shell, without credentials.
     ///
     /// - Parameters:
-    ///   - redaction: the omitted values.
-    ///   - shown: whether the body is shown; hidden unless asked for.
+    ///   - redaction: the values to redact.
+    ///   - shown: the representation of the body. Default `hidden`.
     /// - Returns: one line.
     public func curlCommand(
         redacting redaction: Redaction = .standard,
         body shown: ShownBody = .hidden
     ) -> String {
-        // `*` is the server as a whole.
+        // `*` stands for the server as a whole.
         let isAsterisk = target == "*"
         let url = isAsterisk ? "\(origin)" : "\(origin)\(redaction.target(target))"
         var words = ["curl"]
@@ -43,7 +43,7 @@ extension Request {
         return words.joined(separator: " ")
     }
 
-    /// Content as a shell can hold it: in UTF-8, and without NUL.
+    /// Returns content that a shell can represent: UTF-8 without NUL.
     private static func text(_ bytes: ByteSlice) -> String? {
         guard let text = String(validating: bytes.array, as: UTF8.self), !text.utf8.contains(0)
         else { return nil }

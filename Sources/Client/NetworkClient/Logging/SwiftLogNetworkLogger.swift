@@ -1,25 +1,27 @@
 public import Logging
 
-/// Records calls with swift-log, labelled by subsystem and category.
+/// Logs calls with swift-log, labeled by subsystem and category.
 ///
-/// Messages are fixed, facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`,
-/// `status`, `bytes`, `sent_bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
-/// `interceptor`; of a redirect `request_id`, `status`, `from`, `to`. No field value and no content is ever among them; at `trace`, the request is, as a
-/// curl command without credentials.
+/// Messages are fixed; the facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`, `status`,
+/// `bytes`, `sent_bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
+/// `interceptor`;
+/// for a redirect, `request_id`, `status`, `from`, `to`. They contain no field values and no content. At
+/// `trace`,
+/// they contain the request, as a curl command without credentials.
 public struct SwiftLogNetworkLogger: NetworkLogger {
     private let logger: Logger
     private let level: Logger.Level
     private let failureLevel: Logger.Level
     private let redaction: Redaction
 
-    /// Makes a logger with the label `SUBSYSTEM.CATEGORY`.
+    /// Creates a logger with the label `SUBSYSTEM.CATEGORY`.
     ///
     /// - Parameters:
-    ///   - subsystem: the app or the channel, such as `com.example.orders`.
+    ///   - subsystem: the program or the channel, such as `com.example.orders`.
     ///   - category: a part of the subsystem, such as `network`.
-    ///   - level: for calls that succeed.
-    ///   - failureLevel: for calls that fail.
-    ///   - redaction: the omitted values.
+    ///   - level: the level of successful calls.
+    ///   - failureLevel: the level of failed calls.
+    ///   - redaction: the values to redact.
     public init(
         subsystem: String,
         category: String,
@@ -33,7 +35,7 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
         self.init(logger, level: level, failureLevel: failureLevel, redaction: redaction)
     }
 
-    /// Records with a logger that is there already.
+    /// Creates a logger that uses an existing one.
     public init(
         _ logger: Logger,
         level: Logger.Level = .debug,
@@ -46,7 +48,7 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
         self.redaction = redaction
     }
 
-    /// Records an event.
+    /// Logs an event.
     public func log(_ event: NetworkEvent) {
         let exchange = event.exchange
         switch event {
@@ -125,7 +127,7 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
 }
 
 extension Duration {
-    /// Milliseconds with three digits after the point.
+    /// The duration in milliseconds, with three decimal places.
     fileprivate var milliseconds: String {
         let microseconds =
             components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000

@@ -1,43 +1,45 @@
-/// The differences of one call from its channel; the defaults change no behavior.
+/// The settings of one call that differ from its channel; the defaults change nothing.
 public struct CallOptions: Sendable {
-    /// Interceptors of this call, inside of the channel's.
+    /// The interceptors of this call, inside the channel's.
     public var interceptors: [any RequestInterceptor] = []
     /// The maximum duration of the whole call; it overrides the endpoint and the channel.
     public var timeout: Duration?
-    /// Decodes the content; it overrides the endpoint and the channel.
+    /// The decoder of the content; it overrides the endpoint and the channel.
     public var decoder: (any ContentDecoding)?
     /// The responses that count as a success; it overrides the endpoint and the channel.
     public var validation: SuccessRule?
-    /// Whether the request carries the credential; it overrides the endpoint.
+    /// The use of the credential; it overrides the endpoint.
     public var authorization: AuthorizationRequirement?
-    /// The redirects that are followed; it overrides the channel.
+    /// The policy for redirects; it overrides the channel.
     public var redirects: RedirectPolicy?
-    /// The number of attempts that may follow the first one; `nil` leaves that to the channel.
+    /// The maximum number of attempts after the first one; `nil` selects the channel's limit.
     ///
-    /// Zero allows none. The channel still decides which failures are repeated, and within which budget; if
-    /// it has no retries, this property has no effect. The replay after a 401 does not count.
+    /// Zero allows none. The channel still decides which failures are retried, and within which budget; if it
+    /// has no
+    /// retry policy, this property has no effect. The replay after a 401 does not count.
     public var retries: Int?
-    /// The largest content that is kept in memory, in bytes; it overrides the channel.
+    /// The maximum size of content in memory, in bytes; it overrides the channel.
     public var contentLimit: Int?
-    /// Called for every piece that is sent or received, on the executor that moves it; if a request is sent
-    /// again, its content counts from the start again.
+    /// The hook for progress; called for every sent or received piece, on the executor that transfers it.
+    ///
+    /// If a request is sent again, the count restarts.
     public var progress: (@Sendable (TransferProgress) -> Void)?
 
-    /// Changes no behavior of the channel.
+    /// Creates options that change nothing.
     public init() {}
 
-    /// Changes the named properties.
+    /// Creates options that change some settings.
     ///
     /// - Parameters:
     ///   - timeout: the maximum duration of the whole call.
-    ///   - interceptors: interceptors of this call, inside of the channel's.
-    ///   - decoder: decodes the content.
+    ///   - interceptors: the interceptors of this call, inside the channel's.
+    ///   - decoder: the decoder of the content.
     ///   - validation: the responses that count as a success.
-    ///   - authorization: whether the request carries the credential.
-    ///   - redirects: the redirects that are followed.
-    ///   - retries: the number of attempts that may follow the first one.
-    ///   - contentLimit: the largest content that is kept in memory, in bytes.
-    ///   - progress: called for every piece that is sent or received.
+    ///   - authorization: the use of the credential.
+    ///   - redirects: the policy for redirects.
+    ///   - retries: the maximum number of attempts after the first one.
+    ///   - contentLimit: the maximum size of content in memory, in bytes.
+    ///   - progress: the hook for every sent or received piece.
     public init(
         timeout: Duration? = nil,
         interceptors: [any RequestInterceptor] = [],
@@ -62,7 +64,7 @@ public struct CallOptions: Sendable {
 }
 
 extension CallOptions {
-    /// Returns response content that reports its progress, if the call wants reports.
+    /// Returns response content that reports its progress, if the call has a hook.
     func metered(_ body: HTTPBody) -> HTTPBody {
         progress.map { MeteredBody.download(body, $0) } ?? body
     }
@@ -82,10 +84,10 @@ public struct TransferProgress: Sendable, Hashable {
     public let direction: Direction
     /// The number of transferred bytes, including those of an earlier part of a download.
     public let transferred: Int
-    /// The total number of bytes, if it is known.
+    /// The total number of bytes, if known.
     public let total: Int?
 
-    /// Describes how far a transfer is.
+    /// Creates a progress report.
     public init(direction: Direction, transferred: Int, total: Int?) {
         self.direction = direction
         self.transferred = transferred

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The path of every call: build, send through the chain, judge, report.
+/// The path of every call: build, send through the chain, validate, report.
 ///
-/// A value, so that a call continues when its manager is gone.
+/// A value, so that a call can outlive its manager.
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
@@ -67,7 +67,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// When the content must be complete, unless the call is watched as a whole.
+    /// Returns the deadline of the content, unless the whole call is limited.
     private func contentDeadline(
         _ call: NetworkCall,
         _ exchange: NetworkExchange
@@ -75,13 +75,14 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         isWatchedAsAWhole(call) ? nil : exchange.context.deadline
     }
 
-    /// Whether the app's own interceptors are in the chain, which may wait for anything; what else
-    /// waits in it ends at the deadline by itself.
+    /// Whether the whole call is limited, because the program's own interceptors may wait for anything.
+    ///
+    /// The other parts of the chain end at the deadline by themselves.
     private func isWatchedAsAWhole(_ call: NetworkCall) -> Bool {
         !(channel.interceptors.isEmpty && call.options.interceptors.isEmpty)
     }
 
-    /// The head of a response that is a success; the content is still to come.
+    /// Returns the head of a successful response; the content is still to come.
     func head(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
         try await run(call) { call, exchange in
             let response = try await send(call, &exchange)
@@ -90,7 +91,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// The head of a response whose content is told of when it ends.
+    /// Returns the head of a response, and reports the end of its content.
     func streamed(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
         var (response, exchange) = try await head(call)
         guard isListenedTo else { return (response, exchange) }
@@ -104,7 +105,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         return (response, exchange)
     }
 
-    /// Tells that the content of a response ended.
+    /// Reports the end of a response's content.
     func reportEnd(_ exchange: NetworkExchange, _ count: Int, _ error: NetworkError?) {
         report {
             var exchange = exchange
@@ -114,7 +115,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// The response as it arrives.
+    /// Returns the response as it arrives.
     func stream(_ call: NetworkCall) async throws(NetworkError) -> ResponseStream {
         var (response, exchange) = try await streamed(call)
         response.body = call.options.metered(response.body)
@@ -142,13 +143,14 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
     }
 
-    /// The call of a request that was built by hand, perhaps with a URL from outside.
+    /// Returns the call for a request built by hand, possibly with an untrusted URL.
     func call(
         _ request: Request,
         _ authorization: AuthorizationRequirement? = nil,
         _ options: CallOptions
     ) -> NetworkCall {
-        // A URL may lead anywhere: without the channel's own host, no credential goes there unasked.
+        // If the channel has no host, a URL may lead anywhere, so the credential must be requested
+        // explicitly.
         let usual: AuthorizationRequirement = channel.host == nil ? .never : .optional
         return NetworkCall(
             subject: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
@@ -190,7 +192,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// Starts the record of a call.
+    /// Creates the record of a call.
     private func beginExchange(of call: NetworkCall) -> NetworkExchange {
         let started = channel.clock.now
         var context = RequestContext(requestID: CallID.next())
@@ -219,7 +221,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         guard let deadline = exchange.context.deadline, isWatchedAsAWhole(call) else {
             return try await body(call, &exchange)
         }
-        // The report contains all attempts, however the call ends.
+        // The report contains all attempts, even if the call fails.
         let kept = SharedValue(exchange)
         defer { exchange = kept.value }
         return try await TimeLimit.run(
@@ -231,12 +233,12 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// The decoder of a call: its own, the endpoint's or the channel's.
+    /// Returns the decoder of a call: its own, the endpoint's or the channel's.
     func decoder(of call: NetworkCall) -> any ContentDecoding {
         call.decoder ?? channel.decoder
     }
 
-    /// Sends the request, signed as the call wants it, and judges the response.
+    /// Sends the request, authorized as the call requires, and validates the response.
     private func send(
         _ call: NetworkCall,
         _ exchange: inout NetworkExchange
@@ -281,7 +283,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
         {
-            // There is no credential, and the request was not sent yet.
+            // There is no credential, and the request has not been sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
             return try await chain(call, exchange, .unsigned)
@@ -312,14 +314,14 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
     }
 
-    /// Tells of each redirect that was followed.
+    /// Reports each followed redirect.
     private func reportRedirects(_ exchange: NetworkExchange) {
         for redirect in exchange.context.redirects where redirect.refusal == nil {
             report { .redirected(exchange, redirect) }
         }
     }
 
-    /// Counts the sent bytes, in addition to the call's own reports.
+    /// Returns a hook that stores the number of sent bytes and calls the hook of the call.
     private func counting(
         _ sent: ByteCount,
         _ progress: (@Sendable (TransferProgress) -> Void)?
@@ -332,7 +334,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     private var isListenedTo: Bool { channel.logger != nil || channel.onEvent != nil }
 
-    /// Tells logger and hook; the event is made only if there is one.
+    /// Notifies the logger and the hook; the event is created only if there is one.
     func report(_ event: () -> NetworkEvent) {
         guard isListenedTo else { return }
         let event = event()
@@ -341,7 +343,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     }
 }
 
-/// The transport of an endpoint's calls.
+/// The selection of the transport for an endpoint.
 enum TransportSelection<Item: Endpoint>: Sendable {
     case ofChannel
     case by(@Sendable (Item) -> (any HTTPTransport)?)

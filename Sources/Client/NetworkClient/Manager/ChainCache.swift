@@ -2,7 +2,7 @@ import Synchronization
 
 /// The chains of a channel, one per origin, shared by all calls.
 final class ChainCache: Sendable {
-    /// An API has one or a few origins; for origins beyond the limit, each call gets a new chain.
+    /// The maximum number of chains; for more origins, each call gets a new chain.
     private static let limit = 64
 
     private struct Key: Hashable {

@@ -1,5 +1,6 @@
-/// A networker whose channel is fixed when it is made: subclass it once for each channel, and that
-/// class once for each feature which has more to say.
+/// A networker with a fixed channel.
+///
+/// Subclass it once for each channel, and subclass that class for each feature with methods of its own:
 ///
 ///     class ShopNetworker<Item: Endpoint>: ChannelNetworker<Item> {
 ///         init(_ transport: any HTTPTransport) {
@@ -15,29 +16,30 @@
 ///         func orders() async throws -> [Order] { try await request(.list) }
 ///     }
 ///
-/// Not `Sendable`: it belongs to the actor or task that made it. What can be shared is its
-/// `networkManager`, or another networker over the same channel.
+/// It is not `Sendable`: it belongs to the actor or task that created it. To share it, share its
+/// `networkManager`, or create another networker over the same channel.
 open class ChannelNetworker<Item: Endpoint>: Networker {
     /// The channel, shared by every networker created with it.
     public let channel: NetworkChannel
-    /// Makes the feature's requests; a test may put in another.
+    /// The manager that sends the feature's requests; a test can replace it.
     public var networkManager: NetworkManager<Item>
 
-    /// Makes the networker of a feature over a channel that others share.
+    /// Creates the networker of a feature over a shared channel.
     public init(_ channel: NetworkChannel) {
         self.channel = channel
         networkManager = NetworkManager(channel)
     }
 
-    /// Fixes host, logger and interceptors of a channel.
+    /// Creates a networker with a channel of its own.
     ///
     /// - Parameters:
-    ///   - transport: sends attempts; give the same one to all networkers of a channel, so that they
-    ///     share its connections.
-    ///   - host: the only host that requests may go to, as `host` or `host:port`.
-    ///   - authorizer: knows the credential.
-    ///   - interceptors: of every call, outermost first.
-    ///   - logger: records the events of calls.
+    ///   - transport: the transport that sends attempts; pass the same one to all networkers of a channel, so
+    ///     that
+    ///     they share its connections.
+    ///   - host: the only allowed host of requests, as `host` or `host:port`.
+    ///   - authorizer: the source of the credential.
+    ///   - interceptors: the interceptors of every call, outermost first.
+    ///   - logger: the logger for the events of calls.
     public init(
         transport: any HTTPTransport,
         host: String,

@@ -6,14 +6,15 @@ struct Download {
     private let partialPath: String
     private let progress: (@Sendable (TransferProgress) -> Void)?
     private var validator: String?
-    /// How long all of it is, as far as an answer has told in this process.
+    /// The total length, if a response in this process has contained it.
     private var total: Int?
     private(set) var received = 0
-    /// Whether the last attempt brought anything: an origin that never does is not asked for ever.
+    /// Whether the last attempt received anything; without progress, the download is not resumed.
     private(set) var hasProgressed = false
-    /// Whether what came is of no use any more, since the content is another: all of it is asked for.
+    /// Whether the received part is useless because the content has changed, so that the download starts
+    /// over.
     private(set) var beginsAnew = false
-    /// Whether the partial file is this download's, to be removed with it.
+    /// Whether the partial file belongs to this download, which must remove it.
     private var hasFile = false
 
     init(
@@ -30,7 +31,7 @@ struct Download {
         hasFile = true
     }
 
-    /// Whether the file is still as long as it was: temporary files go away.
+    /// Whether the file still contains the received part; temporary files may disappear.
     private static func isThere(_ point: ResumePoint) -> Bool {
         do throws(FileError) {
             return try FileStatus.of(path: point.partialPath).size >= point.received
@@ -39,12 +40,13 @@ struct Download {
         }
     }
 
-    /// Refuses a place where a file would stand instead of what is there: a device or a pipe is not
-    /// written to, but replaced, and so is a link, such as `/dev/stdout`.
+    /// Refuses a path that exists but is not a regular file.
+    ///
+    /// A device, a pipe or a link such as `/dev/stdout` would be replaced, not written to.
     func checkPlace() throws(NetworkError) {
         let status: FileStatus
         do throws(FileError) { status = try .ofEntry(at: path) } catch {
-            // There is no file yet; any other fault shows at the first write.
+            // The file does not exist yet; any other error appears at the first write.
             return
         }
         guard !status.isRegular else { return }
@@ -53,7 +55,7 @@ struct Download {
         )
     }
 
-    /// Whether another request promises more after a failure.
+    /// Whether another request can continue the download after a failure.
     func mayGoOn(after error: NetworkError) -> Bool {
         error.side == .upstream && error.response == nil
             && (beginsAnew || canResume && hasProgressed)
@@ -61,10 +63,10 @@ struct Download {
 
     var canResume: Bool { validator != nil && received > 0 }
 
-    /// The call for the missing part.
+    /// Returns the call for the missing part.
     func next(_ call: NetworkCall) -> NetworkCall {
         var (request, validation) = (call.request, call.validation)
-        // The bytes that are counted must be the bytes that are stored.
+        // The counted bytes must be the stored bytes.
         if !request.headers.contains(HTTPFieldName.acceptEncoding) {
             request.headers.append(.acceptEncoding, validated: "identity")
         }
@@ -77,12 +79,12 @@ struct Download {
         return call.with(request, validation)
     }
 
-    /// How many of the bytes that are there stay in front of those of a response.
+    /// Returns the number of existing bytes that precede those of a response.
     func kept(by response: Response) -> Int {
         response.status == 206 || response.status == 416 ? received : 0
     }
 
-    /// Writes the content of a response to its place.
+    /// Writes the content of a response to the file.
     mutating func take(_ response: Response) async throws(NetworkError) {
         hasProgressed = false
         beginsAnew = false
@@ -134,8 +136,9 @@ struct Download {
         }
     }
 
-    /// Whether a part is one of the representation that the other parts are of, as far as it tells:
-    /// some servers do not look at `If-Range` (RFC 9110 §15.3.7.3).
+    /// Whether a part belongs to the same representation as the received part, as far as its fields show.
+    ///
+    /// Some servers ignore `If-Range` (RFC 9110 §15.3.7.3).
     private func isSame(_ part: Response, _ range: ContentRange?) -> Bool {
         if let total, let all = range?.total, all != total { return false }
         guard let validator else { return false }
@@ -143,7 +146,7 @@ struct Download {
         return stated == nil || stated == validator
     }
 
-    /// How much is gathered before it is written, in bytes: each write is a change of threads.
+    /// The number of bytes to collect before a write, because each write switches threads.
     private static let batchSize = 256 * 1024
 
     private mutating func write(
@@ -172,7 +175,7 @@ struct Download {
         to file: PartialFile,
         _ total: Int?
     ) async throws {
-        // Copied: a slice would keep the whole slab that it was read into.
+        // Copied, because a slice would keep its whole slab alive.
         var batch: [UInt8] = []
         do {
             while let piece = try await source.nextUnlessCancelled() {
@@ -184,7 +187,7 @@ struct Download {
                 batch = []
             }
         } catch  where !(error is FileError) {
-            // The download may go on after what has come.
+            // The download may resume after the received part.
             try await store(batch, in: file)
             throw error
         }
@@ -207,7 +210,7 @@ struct Download {
         hasProgressed = true
     }
 
-    /// The error that ends the download, with the place to go on from; what cannot go on is removed.
+    /// Returns the error that ends the download, with a resume point; removes a file that cannot be resumed.
     func closing(_ error: NetworkError) -> NetworkError {
         var error = error
         if canResume, let validator {
@@ -218,14 +221,16 @@ struct Download {
             )
         } else if hasFile {
             do throws(FileError) { try FileSystem.unlink(partialPath) } catch {
-                // It is gone already.
+                // The file has already been removed.
             }
         }
         return error
     }
 
-    /// A strong entity tag, else a date that is a strong validator: the content cannot have changed
-    /// twice in its second (RFC 9110 §8.8.2.2, §13.1.5).
+    /// Returns a strong entity tag, or a date that is a strong validator.
+    ///
+    /// A date is strong if the content cannot have changed twice within its second (RFC 9110 §8.8.2.2,
+    /// §13.1.5).
     private static func validator(of headers: HTTPHeaders) -> String? {
         if let tag = headers[.etag] { return tag.hasPrefix("\"") ? tag : nil }
         guard let text = headers[.lastModified], let modified = RetryAfter.date(text),
@@ -236,7 +241,7 @@ struct Download {
     }
 }
 
-/// `Content-Range` (RFC 9110 §14.4): `bytes 5-9/10`, `bytes */10`.
+/// A `Content-Range` field (RFC 9110 §14.4), such as `bytes 5-9/10` or `bytes */10`.
 private struct ContentRange {
     let start: Int?
     let total: Int?
@@ -250,7 +255,7 @@ private struct ContentRange {
         guard start != nil || parts[0] == "*" else { return nil }
     }
 
-    /// Digits only: `Int` takes a sign.
+    /// Parses digits only; `Int` would accept a sign.
     private static func number(_ text: Substring) -> Int? {
         text.utf8.allSatisfy(Grammar.isDigit) ? Int(text) : nil
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Content that tells once how it ended, and after how many bytes.
+/// Content that reports its end once, with the number of bytes.
 final class EndingBody: BodySource {
     private let source: any BodySource
     private let end: @Sendable (_ count: Int, _ error: NetworkError?) -> Void
@@ -16,7 +16,7 @@ final class EndingBody: BodySource {
     }
 
     deinit {
-        // Dropped by its reader.
+        // The reader has dropped the content.
         finish(.cancelled)
     }
 

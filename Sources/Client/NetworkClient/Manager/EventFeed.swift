@@ -1,10 +1,12 @@
-/// The events of an endpoint, over as many connections as that takes (WHATWG HTML §9.2).
+/// The events of an endpoint, over as many connections as needed (WHATWG HTML §9.2).
 ///
-/// Each iteration is a separate feed, which connects when its first event is asked for. When its
-/// connection ends or breaks, it waits and connects again with `Last-Event-ID`. It ends when the
-/// server answers 204; it throws when the server answers anything but an event stream, when another
-/// attempt would be futile (an untrusted certificate, no one signed in), and when its task
-/// is cancelled.
+/// Each iteration is a separate feed, which connects when its first event is requested. After its connection
+/// ends
+/// or fails, it waits and reconnects with `Last-Event-ID`. The feed ends after a 204. It throws if the
+/// response is
+/// not an event stream, if another attempt would be futile (an untrusted certificate, no signed-in user), and
+/// if
+/// its task is canceled.
 public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
     private let pipeline: CallPipeline<Item>
     private let makeCall: @Sendable () throws(NetworkError) -> NetworkCall
@@ -23,18 +25,18 @@ public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
         self.options = options
     }
 
-    /// Creates a feed without connecting.
+    /// Returns a feed that has not connected yet.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
 extension EventFeed {
-    /// Reads the events, and connects where there is no connection.
+    /// Reads the events, and connects if there is no connection.
     public struct Iterator: AsyncIteratorProtocol {
         private let feed: EventFeed
         private var parser = EventParser()
         private var lines: LineStream.Iterator?
         private var failures = 0
-        /// The shortest wait before the next connection; zero once the last one has brought an event.
+        /// The shortest wait before the next connection; zero if the last one has delivered an event.
         private var shortestWait = EventReconnection.shortest
         private var isOver = false
 
@@ -43,17 +45,17 @@ extension EventFeed {
             parser.begin(after: feed.reconnection.lastEventID)
         }
 
-        /// The id that the next connection would go on from; empty before the first.
+        /// The ID from which the next connection would resume; empty before the first.
         public var lastEventID: String { parser.lastEventID }
 
-        /// The next event; `nil` once the server has ended the feed with 204.
+        /// Returns the next event; `nil` after the server has ended the feed with 204.
         ///
         /// - Throws: `NetworkError`.
         public mutating func next() async throws(NetworkError) -> ServerSentEvent? {
             try await next(isolation: #isolation)
         }
 
-        /// As `next()`, for `for try await`.
+        /// Returns the next event, for `for try await`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> ServerSentEvent? {
@@ -74,7 +76,7 @@ extension EventFeed {
             return nil
         }
 
-        /// Waits after a fault of the network, and throws every other one, which ends the feed.
+        /// Waits after a network failure; rethrows any other error, which ends the feed.
         private mutating func recover(from error: NetworkError) async throws(NetworkError) {
             failures += 1
             guard !Task.isCancelled, EventReconnection.isWorthwhile(after: error),
@@ -92,7 +94,7 @@ extension EventFeed {
             }
         }
 
-        /// Waits until the time of reconnection; an unfinished event is dropped.
+        /// Waits for the reconnection time and drops an unfinished event.
         private mutating func pause() async throws(NetworkError) {
             lines = nil
             let clock = feed.pipeline.channel.clock
@@ -115,7 +117,8 @@ extension EventFeed {
                 isOver = true
                 return
             }
-            // As if it had content: an answer without any is no event stream for that.
+            // Check the type as if there were content, because an empty response may still be an event
+            // stream.
             var typed = response
             typed.body = .stream(NoEvents(), length: nil)
             let decoder = feed.pipeline.decoder(of: call)
@@ -137,14 +140,14 @@ extension EventFeed {
         var request = call.request
         request.headers.set(HTTPField(validated: .accept, "text/event-stream"))
         request.headers.set(HTTPField(validated: .cacheControl, "no-store"))
-        // The server chooses the ids of events: one that is not a valid field value is omitted.
+        // The server chooses the event IDs; omit one that is not a valid field value.
         let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         var id = lastEventID.drop(while: isBlank)
         while let last = id.last, isBlank(last) { id.removeLast() }
         if !id.isEmpty, let field = HTTPField("Last-Event-ID", String(id)) {
             request.headers.set(field)
         } else if !id.isEmpty, lastEventID == reconnection.lastEventID {
-            // The program's own.
+            // This ID is the program's own, so it must be valid.
             throw HTTPHeaders.unfit("Last-Event-ID")
         }
         var rule = EventFeed.rule
@@ -153,20 +156,21 @@ extension EventFeed {
     }
 }
 
-/// Stands for content whose length is not known.
+/// A placeholder for content of unknown length.
 private final class NoEvents: BodySource {
     func next() async throws -> ByteSlice? { nil }
 }
 
 extension NetworkManager {
-    /// The server-sent events of an endpoint, which go on when their connection ends.
+    /// Returns the server-sent events of an endpoint, and reconnects when a connection ends.
     ///
-    /// Where one connection is enough, `stream(_:options:)` has its `events`.
+    /// If one connection is enough, use the `events` of `stream(_:options:)`.
     ///
     /// - Parameters:
-    ///   - endpoint: the operation; its content must be one that can be sent again.
-    ///   - reconnection: when to connect again, and where an earlier feed ended.
-    ///   - options: the differences of each request from its channel; the timeout is for each head.
+    ///   - endpoint: the operation; its content must be repeatable.
+    ///   - reconnection: the rules for reconnections, and the last event of an earlier feed.
+    ///   - options: the settings of each request that differ from its channel; the timeout applies to each
+    ///     head.
     /// - Returns: the events, as an asynchronous sequence that throws `NetworkError`.
     public func events(
         _ endpoint: Item,

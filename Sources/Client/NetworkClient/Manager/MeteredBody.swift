@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Content that tells how much of it has passed.
+/// Content that reports its progress.
 final class MeteredBody: BodySource {
     private let source: any BodySource
     private let total: Int?
@@ -22,7 +22,7 @@ final class MeteredBody: BodySource {
         passed = Atomic(earlier)
     }
 
-    /// Meters the content of a request; short content is reported at once.
+    /// Meters the content of a request; short content is reported as a whole.
     static func upload(
         _ body: HTTPBody,
         _ report: @escaping @Sendable (TransferProgress) -> Void
@@ -45,7 +45,7 @@ final class MeteredBody: BodySource {
         }
     }
 
-    /// Meters the content of a response; content in memory is reported at once.
+    /// Meters the content of a response; content in memory is reported as a whole.
     static func download(
         _ body: HTTPBody,
         _ report: @escaping @Sendable (TransferProgress) -> Void
@@ -74,9 +74,9 @@ final class MeteredBody: BodySource {
     func cancel() { source.cancel() }
 }
 
-/// A transport that tells how much of each attempt's content it has sent.
+/// A transport that reports the number of sent bytes of each attempt.
 ///
-/// It is innermost, so that the steps around it still have the content that can be sent again.
+/// It is innermost, so that the steps around it still see repeatable content.
 struct MeteringTransport: HTTPTransport {
     private let transport: any HTTPTransport
     private let report: @Sendable (TransferProgress) -> Void

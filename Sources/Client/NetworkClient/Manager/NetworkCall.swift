@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A call with everything decided that is decided before it is sent; shared, never copied.
+/// A call with all settings that are known before it is sent; shared, never copied.
 final class NetworkCall: Sendable {
     let subject: any CustomStringConvertible & Sendable
     let request: Request
@@ -36,7 +36,7 @@ final class NetworkCall: Sendable {
         timeout.map { TimeSetting("the timeout of the call", $0, owner: "this client") }
     }
 
-    /// The same call with another request and rule.
+    /// Returns the same call with another request and rule.
     func with(_ request: Request, _ validation: SuccessRule) -> NetworkCall {
         NetworkCall(
             subject: subject,
@@ -51,14 +51,14 @@ final class NetworkCall: Sendable {
     }
 }
 
-/// Names calls: a random word of the process, and a number that counts up.
+/// Creates the IDs of calls: a random word of the process, and a counter.
 ///
-/// Chance is asked once: a system call for each id costs more than the rest of it.
+/// The random word is generated only once, because a system call per ID would cost more than the rest.
 enum CallID {
     private static let word = String(UInt64.random(in: .min ... .max), radix: 36)
     private static let count = Atomic<UInt64>(0)
 
-    /// An id that no other call has.
+    /// Returns an ID that no other call has.
     static func next() -> String {
         "\(word)-\(String(count.add(1, ordering: .relaxed).newValue, radix: 36))"
     }

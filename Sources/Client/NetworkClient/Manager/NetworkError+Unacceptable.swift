@@ -1,9 +1,9 @@
 import FoundationEssentials
 
 extension NetworkError {
-    /// Keeps a response that is no success, with the beginning of its content.
+    /// Returns the error for an unsuccessful response, with the beginning of its content.
     ///
-    /// Cancelled, it keeps what came so far.
+    /// If the task is canceled, the error contains the content received so far.
     static func unacceptable(_ response: Response, _ objection: String) async -> NetworkError {
         let (content, isTruncated) = await response.body.beginning(FailedResponse.contentLimit)
         var error = NetworkError(.unacceptableResponse, side: .upstream, detail: objection)
@@ -19,9 +19,9 @@ extension NetworkError {
 }
 
 extension HTTPBody {
-    /// The first bytes, and whether there are more; the rest is given up.
+    /// Returns the first bytes, and whether there are more; discards the rest.
     ///
-    /// Content that cannot be read counts as more.
+    /// Content that cannot be read counts as longer.
     fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
         switch self {
         case .empty: return ([], false)

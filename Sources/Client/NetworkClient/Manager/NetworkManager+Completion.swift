@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A call that was started with a completion handler.
+/// A call with a completion handler.
 public struct CallHandle: Sendable {
     private let task: Task<Void, Never>
 
@@ -8,31 +8,32 @@ public struct CallHandle: Sendable {
         self.task = task
     }
 
-    /// Cancels the call; its completion handler gets `cancelled`, unless it was called already.
+    /// Cancels the call; its completion handler gets `cancelled`, unless it has already been called.
     public func cancel() { task.cancel() }
 
-    /// Returns when the completion handler has returned.
+    /// Waits until the completion handler has returned.
     public func finished() async { await task.value }
 }
 
 /// Calls with a completion handler, for callers without async/await.
 ///
-/// The handler is called once, where it was written: that of a method of a `@MainActor` class on the main actor,
-/// others on no particular thread. It is dropped if the manager is gone by then.
+/// The handler is called once, on the actor of the code that contains it: in a method of a `@MainActor`
+/// class, on
+/// the main actor; elsewhere, on no particular thread. It is not called if the manager no longer exists.
 extension NetworkManager {
-    /// Gets the outcome of a call, on the actor that it was written in.
+    /// The handler for the outcome of a call, called on the actor of the code that contains it.
     public typealias Completion<Value> =
         @isolated(any) @Sendable (Result<Value, NetworkError>)
         -> Void
 
-    /// As `request(_:as:options:)`.
+    /// Calls `request(_:as:options:)`.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
     ///   - type: the type to decode.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func request<Value: Decodable & Sendable>(
         _ endpoint: Item,
@@ -45,14 +46,14 @@ extension NetworkManager {
         }
     }
 
-    /// As `request(_:as:options:)` for a request of the program's own.
+    /// Calls `request(_:as:options:)` for a request of the program.
     ///
     /// - Parameters:
     ///   - request: the request.
     ///   - type: the type to decode.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func request<Value: Decodable & Sendable>(
         _ request: Request,
@@ -65,13 +66,13 @@ extension NetworkManager {
         }
     }
 
-    /// As `response(for:options:)`.
+    /// Calls `response(for:options:)`.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func response(
         for endpoint: Item,
@@ -83,13 +84,13 @@ extension NetworkManager {
         }
     }
 
-    /// As `perform(_:authorization:options:)`.
+    /// Calls `perform(_:authorization:options:)`.
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func perform(
         _ request: Request,
@@ -101,13 +102,13 @@ extension NetworkManager {
         }
     }
 
-    /// As `data(for:options:)`.
+    /// Calls `data(for:options:)`.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func data(
         for endpoint: Item,
@@ -119,14 +120,14 @@ extension NetworkManager {
         }
     }
 
-    /// As `upload(_:_:options:)`.
+    /// Calls `upload(_:_:options:)`.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
     ///   - content: the content that replaces the endpoint's own.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func upload(
         _ endpoint: Item,
@@ -139,15 +140,15 @@ extension NetworkManager {
         }
     }
 
-    /// As `download(_:to:resuming:options:)`.
+    /// Calls `download(_:to:resuming:options:)`.
     ///
     /// - Parameters:
-    ///   - endpoint: the operation; all of its content is asked for, so it must not set `Range`.
-    ///   - path: where the file goes.
-    ///   - resumePoint: where an earlier download broke off.
-    ///   - options: the call's differences from its channel; the timeout is for each head.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - endpoint: the operation, which must not set `Range`, because the whole content is requested.
+    ///   - path: the path of the file.
+    ///   - resumePoint: the resume point of an earlier download.
+    ///   - options: the settings of the call that differ from its channel; the timeout applies to each head.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func download(
         _ endpoint: Item,
@@ -165,13 +166,13 @@ extension NetworkManager {
         }
     }
 
-    /// As `stream(_:options:)`: the outcome is the head, and the content is read with `for try await`.
+    /// Calls `stream(_:options:)`; the outcome is the head, and `for try await` reads the content.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func stream(
         _ endpoint: Item,
@@ -189,7 +190,7 @@ extension NetworkManager {
             @escaping @Sendable (CallPipeline<Item>) async throws(NetworkError) -> Value
     ) -> CallHandle {
         let pipeline = pipeline
-        // In a new task: the caller has none to wait in.
+        // Start a new task, because the caller has none to wait in.
         return CallHandle(
             Task { [weak self] in
                 let result: Result<Value, NetworkError>

@@ -1,4 +1,4 @@
-/// A file that was downloaded.
+/// A downloaded file.
 public struct DownloadedFile: Sendable {
     /// The path of the file.
     public let path: String
@@ -8,26 +8,30 @@ public struct DownloadedFile: Sendable {
     public let status: HTTPStatus
     /// The fields of the last response.
     public let headers: HTTPHeaders
-    /// The number of times that the download was interrupted and continued.
+    /// The number of times the download was interrupted and resumed.
     public let resumptions: Int
 }
 
 extension NetworkManager {
     /// Downloads content into a file, which gets its name when it is complete.
     ///
-    /// Until then `PATH.part` holds what came. A download that breaks off goes on by itself with
-    /// `Range` and `If-Range` where the response had a strong entity tag or a date, as often as the
-    /// channel says; what is thrown after that has a `resumePoint` to go on from later. If the
-    /// content has changed in between, the download starts over (RFC 9110 §13.1.5, §14).
+    /// Until then, `PATH.part` contains the received part. If the download is interrupted and the response
+    /// had a
+    /// strong entity tag or a date, it resumes with `Range` and `If-Range`, up to the limit of the channel;
+    /// the final
+    /// error has a `resumePoint` for a later call. If the content has changed in between, the download starts
+    /// over
+    /// (RFC 9110 §13.1.5, §14).
     ///
     /// - Parameters:
-    ///   - endpoint: the operation; all of its content is asked for, so it must not set `Range`.
-    ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
-    ///   - resumePoint: where an earlier download broke off.
-    ///   - options: the call's differences from its channel; the timeout is for each head.
+    ///   - endpoint: the operation, which must not set `Range`, because the whole content is requested.
+    ///   - path: the path of the file; an existing regular file is replaced, anything else is refused.
+    ///   - resumePoint: the resume point of an earlier download.
+    ///   - options: the settings of the call that differ from its channel; the timeout applies to each head.
     /// - Returns: the downloaded file.
-    /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written, as while
-    ///   another download writes it.
+    /// - Throws: `NetworkError`; `http_request_error` if the file cannot be written, for example while
+    ///   another
+    ///   download writes it.
     public func download(
         _ endpoint: Item,
         to path: String,

@@ -1,19 +1,20 @@
 public import FoundationEssentials
 
-/// Calls with a request of the program's own, such as one for a full URL, with all the channel does for
-/// endpoints.
+/// Calls with a request of the program, such as one for a complete URL; the channel's settings apply.
 ///
 ///     let page = try await manager.request(Request(url: page.next), as: Page.self)
 ///
-/// If the channel has a `host`, requests to other hosts are refused, and its own carry the credential. If it
-/// has none, a URL may lead anywhere: only a call whose `authorization` says so carries it.
+/// If the channel has a `host`, requests to other hosts are refused, and those to the host carry the
+/// credential.
+/// If it has none, a URL may lead anywhere, so a call carries the credential only if its `authorization` says
+/// so.
 extension NetworkManager {
-    /// Sends a request and gives back the whole response.
+    /// Sends a request and returns the whole response.
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - authorization: whether it carries the credential; `nil` decides as the options say.
-    ///   - options: the call's differences from its channel.
+    ///   - authorization: the use of the credential; `nil` selects the setting in the options.
+    ///   - options: the settings of the call that differ from its channel.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func perform(
@@ -29,10 +30,9 @@ extension NetworkManager {
     /// - Parameters:
     ///   - request: the request.
     ///   - type: the type to decode.
-    ///   - options: the call's differences from its channel.
+    ///   - options: the settings of the call that differ from its channel.
     /// - Returns: the decoded value.
-    /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` keep the
-    ///   response.
+    /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` contain the response.
     public func request<Value: Decodable & Sendable>(
         _ request: Request,
         as type: Value.Type = Value.self,
@@ -41,7 +41,7 @@ extension NetworkManager {
         try await pipeline.value(pipeline.call(request, nil, options), as: type)
     }
 
-    /// Sends a request and gives back the content of its response.
+    /// Sends a request and returns the content of its response.
     ///
     /// - Throws: `NetworkError`.
     public func data(
@@ -51,13 +51,12 @@ extension NetworkManager {
         try await perform(request, options: options).data
     }
 
-    /// Sends a request with content and gives back the whole response; `options.progress` hears how far
-    /// it is.
+    /// Sends a request with content and returns the whole response; `options.progress` receives the progress.
     ///
     /// - Parameters:
-    ///   - request: the request; its method is the program's choice, such as PUT for a signed URL.
+    ///   - request: the request, with the method of the program's choice, such as PUT for a signed URL.
     ///   - content: the content that replaces its body; the type is set unless the request has one.
-    ///   - options: the call's differences from its channel.
+    ///   - options: the settings of the call that differ from its channel.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func upload(
@@ -75,9 +74,9 @@ extension NetworkManager {
         return try await perform(request, options: options)
     }
 
-    /// Sends a request and gives back its response as it arrives; the timeout ends with the head.
+    /// Sends a request and returns its response as it arrives; the timeout applies to the head.
     ///
-    /// - Throws: `NetworkError`, here for everything up to the head, later from the sequences.
+    /// - Throws: `NetworkError` for errors up to the head; the sequences throw later ones.
     public func stream(
         _ request: Request,
         options: CallOptions = CallOptions()
@@ -85,15 +84,15 @@ extension NetworkManager {
         try await pipeline.stream(pipeline.call(request, nil, options))
     }
 
-    /// Downloads content into a file, as `download(_:to:resuming:options:)` for an endpoint does.
+    /// Downloads content into a file, like `download(_:to:resuming:options:)` for an endpoint.
     ///
     /// - Parameters:
-    ///   - request: the request; all of its content is asked for, so it must not set `Range`.
-    ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
-    ///   - resumePoint: where an earlier download broke off.
-    ///   - options: the call's differences from its channel; the timeout is for each head.
+    ///   - request: the request, which must not set `Range`, because the whole content is requested.
+    ///   - path: the path of the file; an existing regular file is replaced, anything else is refused.
+    ///   - resumePoint: the resume point of an earlier download.
+    ///   - options: the settings of the call that differ from its channel; the timeout applies to each head.
     /// - Returns: the downloaded file.
-    /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written.
+    /// - Throws: `NetworkError`; `http_request_error` if the file cannot be written.
     public func download(
         _ request: Request,
         to path: String,
@@ -107,12 +106,13 @@ extension NetworkManager {
         )
     }
 
-    /// The server-sent events of a URL, which go on when their connection ends.
+    /// Returns the server-sent events of a URL, and reconnects when a connection ends.
     ///
     /// - Parameters:
-    ///   - request: the request; its content must be one that can be sent again.
-    ///   - reconnection: when to connect again, and where an earlier feed ended.
-    ///   - options: the differences of each request from its channel; the timeout is for each head.
+    ///   - request: the request; its content must be repeatable.
+    ///   - reconnection: the rules for reconnections, and the last event of an earlier feed.
+    ///   - options: the settings of each request that differ from its channel; the timeout applies to each
+    ///     head.
     /// - Returns: the events, as an asynchronous sequence that throws `NetworkError`.
     public func events(
         _ request: Request,
@@ -124,14 +124,15 @@ extension NetworkManager {
         }
     }
 
-    /// Sends a request that was composed, with all the channel does for endpoints.
+    /// Sends a composed request; the channel's settings apply.
     ///
     /// - Parameters:
-    ///   - builder: the request; its timeout holds where the options name none, and so does what its
-    ///     endpoint says, if it has one.
-    ///   - authorization: whether the request carries the credential; `nil` decides as the
-    ///     options or its endpoint say, and `optional` without one.
-    ///   - options: the call's differences from its channel.
+    ///   - builder: the request; its timeout and the settings of its endpoint apply unless the options
+    ///     override them.
+    ///   - authorization: the use of the credential; `nil` selects the setting of the options or the
+    ///     endpoint, and
+    ///     `optional` if there is none.
+    ///   - options: the settings of the call that differ from its channel.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func perform(

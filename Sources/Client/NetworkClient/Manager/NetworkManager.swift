@@ -1,25 +1,26 @@
 public import FoundationEssentials
 
-/// Makes the requests of one API over one channel: the only thing a feature needs to call.
+/// Sends the requests of one API over one channel; features need no other type.
 ///
-/// `Sendable` and stateless; callers are on any executor. Every method throws
-/// `NetworkError` and nothing else, is cancelled with its task, and traps on no input.
+/// It is `Sendable` and stateless, and can be called from any executor. Every method throws only
+/// `NetworkError`,
+/// is canceled with its task, and never traps on invalid input.
 public final class NetworkManager<Item: Endpoint>: Sendable {
     /// The common settings of the calls.
     public let channel: NetworkChannel
     let pipeline: CallPipeline<Item>
 
-    /// Makes a manager for a channel.
+    /// Creates a manager for a channel.
     public init(_ channel: NetworkChannel) {
         self.channel = channel
         pipeline = CallPipeline(channel, .ofChannel)
     }
 
-    /// Makes a manager whose endpoints choose their transport, such as stubs.
+    /// Creates a manager that selects a transport per endpoint, for example a stub.
     ///
     /// - Parameters:
     ///   - channel: the common settings of the calls.
-    ///   - transport: the transport of an endpoint; `nil` means the channel's.
+    ///   - transport: returns the transport of an endpoint; `nil` selects the channel's.
     public init(
         _ channel: NetworkChannel,
         transportFor transport: @escaping @Sendable (Item) -> (any HTTPTransport)?
@@ -30,8 +31,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
 
     /// Sends a request and decodes the content of its response.
     ///
-    /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` keep the
-    ///   response.
+    /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` contain the response.
     public func request<Value: Decodable & Sendable>(
         _ endpoint: Item,
         as type: Value.Type = Value.self,
@@ -40,8 +40,8 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         try await pipeline.value(endpoint, as: type, options)
     }
 
-    // Without it the compiler has no words for a call that leaves the type open.
-    /// A call without a type to decode.
+    // Without this overload, the compiler has no useful message for a call without a type.
+    /// Reports a call without a type to decode.
     @available(
         *,
         unavailable,
@@ -52,7 +52,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) {}
 
-    /// Sends a request and waits for its response, without its content.
+    /// Sends a request and waits for its response, which it discards.
     ///
     /// - Throws: `NetworkError`.
     public func send(
@@ -62,10 +62,9 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         _ = try await response(for: endpoint, options: options)
     }
 
-    /// Sends a request and gives back the whole response.
+    /// Sends a request and returns the whole response.
     ///
-    /// - Throws: `NetworkError`; a response that is no success is thrown, too, unless the rule is
-    ///   `SuccessRule.any`.
+    /// - Throws: `NetworkError`, also for an unsuccessful response, unless the rule is `SuccessRule.any`.
     public func response(
         for endpoint: Item,
         options: CallOptions = CallOptions()
@@ -73,7 +72,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         try await pipeline.whole(try pipeline.call(endpoint, options)).0
     }
 
-    /// Sends a request and gives back the content of its response.
+    /// Sends a request and returns the content of its response.
     ///
     /// - Throws: `NetworkError`.
     public func data(
@@ -83,8 +82,9 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         try await response(for: endpoint, options: options).data
     }
 
-    /// Sends the endpoint's content, or another in its place, and gives back the whole response;
-    /// `options.progress` hears how far it is.
+    /// Sends the endpoint's content or its replacement, and returns the whole response.
+    ///
+    /// `options.progress` receives the progress.
     ///
     /// - Throws: `NetworkError`.
     public func upload(
@@ -95,9 +95,9 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         try await pipeline.whole(try pipeline.call(endpoint, options, task: content)).0
     }
 
-    /// Sends a request and gives back its response as it arrives; the timeout ends with the head.
+    /// Sends a request and returns its response as it arrives; the timeout applies to the head.
     ///
-    /// - Throws: `NetworkError`, here for everything up to the head, later from the sequences.
+    /// - Throws: `NetworkError` for errors up to the head; the sequences throw later ones.
     public func stream(
         _ endpoint: Item,
         options: CallOptions = CallOptions()

@@ -1,12 +1,13 @@
-/// The networker of a channel: features hold one of these, and share its connections, credential,
-/// logger and interceptors.
+/// The networker of a channel, through which features share its connections, credential, logger and
+/// interceptors.
 ///
-/// `ChannelNetworker` is enough for most, as it is or with a subclass for each channel; conform a type
-/// of your own where that reads better.
+/// `ChannelNetworker` is enough for most programs, directly or with a subclass for each channel. Conform your
+/// own
+/// type if that reads better.
 public protocol Networker {
     /// The operations of a feature.
     associatedtype Item: Endpoint
-    /// Makes the feature's requests; a test puts in another.
+    /// The manager that sends the feature's requests; a test can replace it.
     var networkManager: NetworkManager<Item> { get set }
 }
 
@@ -22,14 +23,14 @@ extension Networker {
         try await networkManager.request(endpoint, as: type, options: options)
     }
 
-    /// As `request(_:as:options:)`, for callers without async/await.
+    /// Calls `request(_:as:options:)`, for callers without async/await.
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
     ///   - type: the type to decode.
-    ///   - options: the call's differences from its channel.
-    ///   - completion: gets the outcome, once; dropped if the manager is gone by then.
-    /// - Returns: a handle to cancel the call with.
+    ///   - options: the settings of the call that differ from its channel.
+    ///   - completion: the handler for the outcome, called once, but not if the manager no longer exists.
+    /// - Returns: a handle to cancel the call.
     @discardableResult
     public func request<Value: Decodable & Sendable>(
         _ endpoint: Item,

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A final response with all of its content.
+/// A final response with its whole content.
 public struct WholeResponse: Sendable, CustomStringConvertible {
     /// The status.
     public let status: HTTPStatus
@@ -14,13 +14,13 @@ public struct WholeResponse: Sendable, CustomStringConvertible {
     public let duration: Duration
     let decoder: any ContentDecoding
 
-    /// The content in Foundation's form; a copy.
+    /// A copy of the content in Foundation's form.
     public var data: Data { Data(content.array) }
 
     /// The content as text; invalid UTF-8 is replaced.
     public var text: String { content.span.string(in: 0..<content.count) }
 
-    /// Decodes the content, with the decoder of the endpoint or the channel unless another is given.
+    /// Decodes the content, by default with the decoder of the endpoint or the channel.
     ///
     /// - Throws: `undecodable_response` with the response.
     public func decode<Value: Decodable>(
@@ -34,10 +34,10 @@ public struct WholeResponse: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Status and length, such as `200, 512 bytes`.
+    /// The status and length, such as `200, 512 bytes`.
     public var description: String { "\(status), \(content.count) bytes" }
 
-    /// Decodes the content, or makes the value of no content where the rule allows it.
+    /// Decodes the content, or returns the value of missing content if the rule allows it.
     func value<Value: Decodable>(
         _ type: Value.Type,
         method: HTTPMethod,

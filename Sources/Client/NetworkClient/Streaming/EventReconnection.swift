@@ -1,21 +1,21 @@
-/// The rules for connecting again after the connection of a feed has ended (WHATWG HTML §9.2.3).
+/// The rules for reconnections after the connection of a feed has ended (WHATWG HTML §9.2.3).
 public struct EventReconnection: Sendable, Hashable {
     /// The wait, until the stream sets another one with `retry`.
     ///
-    /// Default 3 s, as browsers do.
+    /// Default 3 s, like browsers.
     public var delay: Duration
-    /// The longest wait after failures in a row, each of which doubles the wait.
+    /// The longest wait after consecutive failures, each of which doubles the wait.
     ///
     /// Default 60 s. A longer `retry` of the stream is still respected.
     public var maximum: Duration
-    /// The number of attempts in a row that may fail before the feed throws; `nil` for no limit.
+    /// The maximum number of consecutive failed attempts before the feed throws; `nil` for no limit.
     ///
-    /// Default: for ever. An attempt that gets as far as an event stream ends the row.
+    /// Default: no limit. An attempt that receives an event stream resets the count.
     public var attempts: Int?
-    /// The id of the last event that was seen earlier, for `Last-Event-ID` of the first request.
+    /// The ID of the last event of an earlier feed, for `Last-Event-ID` in the first request.
     public var lastEventID: String
 
-    /// Describes the waits.
+    /// Creates the rules.
     public init(
         delay: Duration = .seconds(3),
         maximum: Duration = .seconds(60),
@@ -31,9 +31,9 @@ public struct EventReconnection: Sendable, Hashable {
     /// The shortest wait after a connection without events, so that a feed never spins.
     static let shortest = Duration.milliseconds(100)
 
-    /// The wait after a number of failures in a row; 0 failures if the stream just ended.
+    /// Returns the wait after a number of consecutive failures; 0 failures if the stream just ended.
     ///
-    /// A wait lasts at most a day, whatever the stream says.
+    /// The `retry` of the stream is limited to one day.
     func wait(after failures: Int, retry: Duration?, atLeast least: Duration = .zero) -> Duration {
         let first = min(retry ?? delay, .seconds(24 * 60 * 60))
         guard failures > 1 else { return max(first, least) }
@@ -41,11 +41,11 @@ public struct EventReconnection: Sendable, Hashable {
         return max(first, min(doubled, maximum))
     }
 
-    /// Whether another attempt may go better: the network failed, in a way that may pass.
+    /// Whether another attempt may succeed, because the network failure may be temporary.
     static func isWorthwhile(after error: NetworkError) -> Bool {
         guard error.response == nil else { return false }
         switch error.kind {
-        // A lack on this side is still there the next time.
+        // A local failure is not temporary.
         case .destinationUnavailable:
             return error.side == .upstream
         case .dnsTimeout, .dnsError, .connectionRefused,

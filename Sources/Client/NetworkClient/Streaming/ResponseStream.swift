@@ -1,7 +1,7 @@
-/// A response whose content is read as it arrives, once: as bytes, lines, values or server-sent
-/// events.
+/// A response whose content is read as it arrives, once: as bytes, lines, values or server-sent events.
 ///
-/// Not reading is the backpressure. A stream that is dropped before its end closes its connection.
+/// A reader that does not read applies backpressure. A stream that is dropped before its end closes its
+/// connection.
 public struct ResponseStream: Sendable {
     /// The status.
     public let status: HTTPStatus
@@ -25,10 +25,10 @@ public struct ResponseStream: Sendable {
         body = response.body
     }
 
-    /// The content in the pieces it arrives in.
+    /// The content in pieces, as they arrive.
     public var bytes: ByteStream { ByteStream(body) }
 
-    /// The lines of the content, without their ends: LF, CR LF or CR.
+    /// The lines of the content, without the line ends LF, CR LF or CR.
     public var lines: LineStream { LineStream(body, limit: LineSplitter.defaultLimit) }
 
     /// The events of `text/event-stream` (WHATWG HTML §9.2).
@@ -38,7 +38,7 @@ public struct ResponseStream: Sendable {
     public func cancel() { body.cancel() }
 }
 
-/// Content in the pieces it arrives in.
+/// Content in pieces, as they arrive.
 public struct ByteStream: AsyncSequence, Sendable {
     /// Reads the content.
     public struct Iterator: AsyncIteratorProtocol {
@@ -48,14 +48,14 @@ public struct ByteStream: AsyncSequence, Sendable {
             pending = body
         }
 
-        /// The next piece, never empty.
+        /// Returns the next piece, never empty; `nil` at the end.
         ///
-        /// - Throws: `NetworkError` when the content was cut short, or the task cancelled.
+        /// - Throws: `NetworkError` if the content was cut short or the task was canceled.
         public mutating func next() async throws(NetworkError) -> ByteSlice? {
             try await next(isolation: #isolation)
         }
 
-        /// As `next()`, for `for try await`.
+        /// Returns the next piece, for `for try await`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> ByteSlice? {
@@ -79,11 +79,11 @@ public struct ByteStream: AsyncSequence, Sendable {
         self.body = body
     }
 
-    /// Begins to read.
+    /// Returns an iterator over the content.
     public func makeAsyncIterator() -> Iterator { Iterator(body) }
 }
 
-/// The lines of some content.
+/// The lines of a body.
 public struct LineStream: AsyncSequence, Sendable {
     /// Reads the lines.
     public struct Iterator: AsyncIteratorProtocol {
@@ -104,14 +104,14 @@ public struct LineStream: AsyncSequence, Sendable {
             self.openLine = openLine
         }
 
-        /// The next line, without its end; invalid UTF-8 is replaced.
+        /// Returns the next line, without its end; invalid UTF-8 is replaced.
         ///
-        /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
+        /// - Throws: `NetworkError` if the content was cut short or a line is longer than 1 MiB.
         public mutating func next() async throws(NetworkError) -> String? {
             try await next(isolation: #isolation)
         }
 
-        /// As `next()`, for `for try await`.
+        /// Returns the next line, for `for try await`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> String? {
@@ -135,11 +135,11 @@ public struct LineStream: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// Begins to read.
+    /// Returns an iterator over the lines.
     public func makeAsyncIterator() -> Iterator { Iterator(body, limit: limit) }
 }
 
-/// Cuts bytes into lines at LF, CR LF or CR, wherever the pieces end.
+/// Splits bytes into lines at LF, CR LF or CR, regardless of the borders of the pieces.
 struct LineSplitter {
     /// The longest line, in bytes: 1 MiB.
     static let defaultLimit = 1024 * 1024
@@ -151,7 +151,7 @@ struct LineSplitter {
         self.limit = limit
     }
 
-    /// The lines that are complete now.
+    /// Returns the lines that these bytes complete.
     mutating func push(_ bytes: Span<UInt8>) throws(NetworkError) -> [String] {
         var lines: [String] = []
         for index in bytes.indices {
@@ -170,7 +170,7 @@ struct LineSplitter {
         return lines
     }
 
-    /// The last line, where the content does not end with the end of one.
+    /// Returns the last line, if the content does not end with a line end.
     mutating func end() -> String? {
         guard !open.isEmpty else { return nil }
         defer { open = [] }

@@ -1,19 +1,19 @@
 import FoundationEssentials
 
-/// One event of `text/event-stream` (WHATWG HTML §9.2.6).
+/// An event of `text/event-stream` (WHATWG HTML §9.2.6).
 public struct ServerSentEvent: Sendable {
-    /// Its type; `message` where the stream names none.
+    /// The type; `message` if the stream sets none.
     public var type: String
-    /// Its data; several `data` lines are joined with line feeds.
+    /// The data; several `data` lines are joined with line feeds.
     public var data: String
-    /// The last id that the stream named, for `Last-Event-ID`; empty if none.
+    /// The last ID in the stream, for `Last-Event-ID`; empty if there is none.
     public var id: String
-    /// The wait before connecting again, if the stream has set one since the last event.
+    /// The wait before a reconnection, if the stream has set it since the last event.
     public var retry: Duration?
     /// The decoder of the call that received the event.
     var decoder: (any ContentDecoding)?
 
-    /// Makes an event.
+    /// Creates an event.
     public init(type: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.type = type
         self.data = data
@@ -23,12 +23,12 @@ public struct ServerSentEvent: Sendable {
 }
 
 extension ServerSentEvent {
-    /// Decodes the data, with the decoder of the call, the endpoint or the channel that brought the
-    /// event unless another is given.
+    /// Decodes the data, by default with the decoder of the call, the endpoint or the channel.
     ///
     /// - Parameters:
     ///   - type: the type of the data.
-    ///   - decoder: in place of theirs; `JSONDecoder` for an event that was made by hand.
+    ///   - decoder: a decoder that replaces theirs; the default for an event created by hand is
+    ///     `JSONDecoder`.
     /// - Returns: the value.
     /// - Throws: `undecodable_response`.
     public func decode<Value: Decodable>(
@@ -45,13 +45,13 @@ extension ServerSentEvent {
 }
 
 extension ServerSentEvent: Hashable {
-    /// Whether both have the same content; the decoder does not count.
+    /// Whether both have the same content; the decoder is ignored.
     public static func == (left: ServerSentEvent, right: ServerSentEvent) -> Bool {
         left.type == right.type && left.data == right.data && left.id == right.id
             && left.retry == right.retry
     }
 
-    /// Feeds the content of the event.
+    /// Hashes the content of the event.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(type)
         hasher.combine(data)
@@ -61,17 +61,19 @@ extension ServerSentEvent: Hashable {
 }
 
 extension LineStream.Iterator {
-    /// The lines of an event stream: a last line without a line end is dropped (WHATWG HTML §9.2.5),
-    /// since part of a time or an id would be another one.
+    /// Returns the lines of an event stream, without a last line that has no line end (WHATWG HTML §9.2.5).
+    ///
+    /// A truncated time or ID would be a different one.
     static func events(of body: HTTPBody) -> LineStream.Iterator {
         LineStream.Iterator(body, limit: LineSplitter.defaultLimit, openLine: .dropped)
     }
 }
 
-/// The rules of an event stream, line by line.
+/// Parses an event stream, line by line.
 struct EventParser {
     private var type = ""
-    /// The longest data of an event, in bytes: 16 MiB, the limit of a channel for any response.
+    /// The maximum length of an event's data, in bytes: 16 MiB, the default limit of a channel for any
+    /// response.
     private static let limit = 16 * 1024 * 1024
     private var data: [String] = []
     private var length = 0
@@ -79,24 +81,24 @@ struct EventParser {
     private var retry: Duration?
     private var isFirst = true
     private var decoder: (any ContentDecoding)?
-    /// The id that a connection after this one names; set where an event ends, with data or without.
+    /// The ID for the next connection; updated at the end of each event, with or without data.
     private(set) var lastEventID = ""
-    /// The wait before connecting again, once the stream has set one.
+    /// The wait before a reconnection, if the stream has set it.
     private(set) var reconnectionTime: Duration?
 
-    /// Begins with another connection of the same feed: an unfinished event is dropped.
+    /// Starts another connection of the same feed, and drops an unfinished event.
     mutating func begin(after lastEventID: String, decoder: (any ContentDecoding)? = nil) {
         self.decoder = decoder
         (type, data, length, retry, isFirst) = ("", [], 0, nil, true)
         (id, self.lastEventID) = (lastEventID, lastEventID)
     }
 
-    /// Takes a line; an empty one may complete an event.
+    /// Processes a line; an empty line may complete an event.
     ///
     /// - Throws: `http_response_body_size` for an event that does not end within the limit.
     mutating func push(_ line: String) throws(NetworkError) -> ServerSentEvent? {
         var line = line[...]
-        // Scalars and bytes, not characters: a mark that combines must not hide a colon.
+        // Use scalars and bytes, not characters, so that a combining mark cannot hide a colon.
         if isFirst, line.unicodeScalars.first == "\u{FEFF}" {
             line = Substring(line.unicodeScalars.dropFirst())
         }
@@ -146,7 +148,7 @@ struct EventParser {
     }
 }
 
-/// The events of some content; an event that is cut off by its end is dropped.
+/// The events of a body; an incomplete last event is dropped.
 public struct EventStream: AsyncSequence, Sendable {
     /// Reads the events.
     public struct Iterator: AsyncIteratorProtocol {
@@ -158,15 +160,16 @@ public struct EventStream: AsyncSequence, Sendable {
             parser.begin(after: "", decoder: decoder)
         }
 
-        /// The next event.
+        /// Returns the next event; `nil` at the end.
         ///
-        /// - Throws: `NetworkError` when the content was cut short, a line is longer than 1 MiB or an
-        ///   event longer than 16 MiB.
+        /// - Throws: `NetworkError` if the content was cut short, a line is longer than 1 MiB or an event
+        ///   longer than
+        ///   16 MiB.
         public mutating func next() async throws(NetworkError) -> ServerSentEvent? {
             try await next(isolation: #isolation)
         }
 
-        /// As `next()`, for `for try await`.
+        /// Returns the next event, for `for try await`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> ServerSentEvent? {
@@ -185,6 +188,6 @@ public struct EventStream: AsyncSequence, Sendable {
         self.decoder = decoder
     }
 
-    /// Begins to read.
+    /// Returns an iterator over the events.
     public func makeAsyncIterator() -> Iterator { Iterator(body, decoder) }
 }

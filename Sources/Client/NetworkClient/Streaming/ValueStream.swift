@@ -1,15 +1,16 @@
 import FoundationEssentials
 
 extension ResponseStream {
-    /// The values of some content that has one on each line (JSON Lines, NDJSON), as they arrive.
+    /// Returns the values of content with one value per line (JSON Lines, NDJSON), as they arrive.
     ///
-    /// Lines without anything but blanks are passed over; one may be 1 MiB long.
+    /// Blank lines are skipped; the maximum length of a line is 1 MiB.
     ///
     /// - Parameters:
     ///   - type: the type of each line.
-    ///   - decoder: in place of that of the call, the endpoint or the channel.
-    /// - Returns: the values, as an asynchronous sequence that throws `NetworkError`:
-    ///   `undecodable_response`, with the number of the line, for one that is no such value.
+    ///   - decoder: a decoder that replaces the one of the call, the endpoint or the channel.
+    /// - Returns: the values, as an asynchronous sequence that throws `NetworkError`: `undecodable_response`,
+    ///   with the
+    ///   line number, for an invalid line.
     public func values<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self,
         using decoder: (any ContentDecoding)? = nil
@@ -18,7 +19,7 @@ extension ResponseStream {
     }
 }
 
-/// The values of some content, one on each line.
+/// The values of a body, one per line.
 public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     /// Reads the values.
     public struct Iterator: AsyncIteratorProtocol {
@@ -31,14 +32,14 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
             self.decoder = decoder
         }
 
-        /// The next value; after a line that does not decode, the next call continues with the next line.
+        /// Returns the next value; after an error for one line, the next call continues with the next line.
         ///
-        /// - Throws: `NetworkError`; `undecodable_response` for a line that does not decode.
+        /// - Throws: `NetworkError`; `undecodable_response` for a line that cannot be decoded.
         public mutating func next() async throws(NetworkError) -> Value? {
             try await next(isolation: #isolation)
         }
 
-        /// As `next()`, for `for try await`.
+        /// Returns the next value, for `for try await`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> Value? {
@@ -63,6 +64,6 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
         self.decoder = decoder
     }
 
-    /// Begins to read.
+    /// Returns an iterator over the values.
     public func makeAsyncIterator() -> Iterator { Iterator(lines.makeAsyncIterator(), decoder) }
 }

@@ -1,7 +1,8 @@
-/// Gives requests their credential and learns whether it was accepted.
+/// Provides the credential of a request and learns whether the server accepted it.
 ///
-/// Called by `AuthorizationInterceptor` and `ReauthorizationInterceptor`. Use `OAuthManager`,
-/// `StaticAuthorizer` or an implementation of your own.
+/// `AuthorizationInterceptor` and `ReauthorizationInterceptor` call it. Use `OAuthManager`,
+/// `StaticAuthorizer` or
+/// an implementation of your own.
 public protocol Authorizing: Sendable {
     /// The word in the log: `oauth`, `bearer`, `basic`, `header`, `exec`, `jwt`, `hmac` or `aws`.
     var kind: String { get }
@@ -12,46 +13,49 @@ public protocol Authorizing: Sendable {
     /// Whether a credential can be obtained without a new sign-in, as far as is known now.
     var isSignedIn: Bool { get }
 
-    /// The clock that the age of credentials is measured by.
+    /// The clock that measures the age of credentials.
     var clock: any NetworkClock { get }
 
-    /// The current credential if it is good; does not wait, hop or allocate.
+    /// Returns the current credential if it is valid; does not wait, hop or allocate.
     func currentCredential() -> Credential?
 
-    /// The current credential, or a new one if it is not good.
+    /// Returns the current credential, or a new one if the current one is not valid.
     ///
-    /// - Parameter deadline: when the exchange must be over; nothing if it has no limit.
-    /// - Returns: a credential that is good now.
+    /// - Parameter deadline: the deadline of the exchange; `nil` without a limit.
+    /// - Returns: a valid credential.
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
-    ///   `.reauthorizationRequired`, `.httpResponseTimeout` at the deadline, or `.cancelled`.
+    ///   `.reauthorizationRequired`,
+    ///   `.httpResponseTimeout` at the deadline, or `.cancelled`.
     func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential
 
-    /// Learns, once per credential, that a request which carried it was not refused.
+    /// Records, once per credential, that the server did not refuse a request with this credential.
     ///
     /// Called on the request path, so it must not block.
     func accepted(_ credential: Credential)
 
-    /// Judges a 401 to a request that carried the credential, and renews it if that may help.
+    /// Evaluates a 401 to a request with the credential, and renews the credential if that may help.
     ///
-    /// Returns when there is another credential, or when it is known that there will be none.
+    /// Returns as soon as there is another credential, or as soon as it is certain that there will be none.
     func rejected(_ rejection: Rejection) async -> Verdict
 
     /// Returns an authorizer whose waits end at their deadline.
     ///
-    /// Default: one that cancels them then. An authorizer that watches the time itself returns itself.
+    /// By default, returns a wrapper that cancels them at the deadline. An authorizer that watches its own
+    /// deadlines
+    /// returns itself.
     func timed() -> any Authorizing
 }
 
 extension Authorizing {
-    /// The credential needs no sign-in.
+    /// Always `true`: the credential needs no sign-in.
     public var isSignedIn: Bool { true }
 
-    /// An authorizer that asks this one, and cancels its waits at their deadline.
+    /// Returns an authorizer that calls this one and cancels its waits at their deadline.
     public func timed() -> any Authorizing { TimedAuthorizer(authorizer: self) }
 
     /// Does nothing.
     public func accepted(_ credential: Credential) {}
 
-    /// The clocks of the machine.
+    /// The system clocks.
     public var clock: any NetworkClock { SystemClock() }
 }

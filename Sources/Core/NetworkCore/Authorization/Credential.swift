@@ -1,27 +1,28 @@
 import FoundationEssentials
 import Synchronization
 
-/// The proof in one attempt of the sender's identity.
+/// The credential in one attempt.
 ///
-/// Made once per token and then passed on by reference: every attempt reads one.
+/// Created once per token and then passed on by reference, because every attempt reads one.
 public struct Credential: Sendable {
     private final class Facts: Sendable, CustomReflectable {
         let name: HTTPFieldName
         let value: Secret
         /// The value without its scheme.
         let bare: Secret
-        /// The field itself, which all requests share.
+        /// The complete field, shared by all requests.
         let field: HTTPHeaders
         let generation: Int?
         let issuedAt: ContinuousClock.Instant?
-        /// Known without a look at an instant, whose size is known at run time only.
+        /// Whether `issuedAt` is set; reading an instant costs more, because its size is known at run time
+        /// only.
         let isDated: Bool
         let traits: Traits
         let proof: (any CredentialProof)?
         let signing: Signing?
         let isPerRequest: Bool
         let isProven = Atomic(false)
-        /// Without the field, which would show the value.
+        /// Omits the field, which would show the value.
         var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
 
         init(
@@ -49,7 +50,7 @@ public struct Credential: Sendable {
         }
     }
 
-    /// The limits of a token's use.
+    /// The limits on the use of a token.
     private struct Traits: OptionSet {
         let rawValue: UInt8
 
@@ -65,39 +66,41 @@ public struct Credential: Sendable {
 
     private let facts: Facts
 
-    /// The field it stands in.
+    /// The name of the field that carries the credential.
     public var name: HTTPFieldName { facts.name }
-    /// The value of that field, scheme included.
+    /// The value of the field, including the scheme.
     public var value: Secret { facts.value }
-    /// The value without its authentication scheme: the token, or a key as it is.
+    /// The value without its authentication scheme: the token, or an unchanged key.
     package var bare: Secret { facts.bare }
-    /// The field itself, to be attached to requests.
+    /// The complete field, ready to be added to requests.
     var field: HTTPHeaders { facts.field }
-    /// The number of the token at its manager; `nil` for a credential that never changes.
+    /// The number of the token in its manager; `nil` for a credential that never changes.
     public var generation: Int? { facts.generation }
     /// The time of issue.
     public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
-    /// The age; `nil` for a credential without a date.
+    /// Returns the age; `nil` for a credential without a time of issue.
     func age(by clock: any NetworkClock) -> Duration? {
         guard facts.isDated, let issuedAt = facts.issuedAt else { return nil }
         return clock.now - issuedAt
     }
-    /// Whether it serves only those who waited for it.
+    /// Whether the credential serves only the requests that waited for it.
     package var isForOneUse: Bool { facts.traits.contains(.forOneUse) }
-    /// Whether it may have been issued before the credential that it replaces was refused, and was then
-    /// revoked with it: if the replay with it is refused as well, a renewal may still help.
+    /// Whether the credential may have been issued before its predecessor was refused, and revoked together
+    /// with it.
+    ///
+    /// If so, a renewal may still help after the replay is refused as well.
     package var mayPredateRefusal: Bool { facts.traits.contains(.mayPredateRefusal) }
 
     /// The proof that accompanies the credential in each request; `nil` if it needs none.
     var proof: (any CredentialProof)? { facts.proof }
     /// The signer of each request; `nil` for a credential with a value in a field.
     package var signing: (any RequestSigning)? { facts.signing?.signer }
-    /// Whether each request is made ready by more than the value: by a proof, or by a signature.
+    /// Whether each request needs a proof or a signature in addition to the value.
     var isPerRequest: Bool { facts.isPerRequest }
-    /// Whether a proof goes with it.
+    /// Whether each request with the credential needs a proof.
     package var isBound: Bool { facts.proof != nil }
 
-    /// The texts that must not be shown: the value of the field, and its parts.
+    /// The texts that must not be shown: the value of the field and its parts.
     package var secrets: [Secret] {
         if let signing = facts.signing { return signing.secrets }
         let value = value.reveal()
@@ -114,23 +117,23 @@ public struct Credential: Sendable {
         return secrets
     }
 
-    /// The text after the scheme in `Authorization` (RFC 9110 §11.4).
+    /// Returns the text after the scheme in `Authorization` (RFC 9110 §11.4).
     private static func withoutScheme(_ value: Secret) -> Secret {
         let words = value.reveal().split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return value }
         return Secret(String(words[1].drop { $0 == " " }))
     }
 
-    /// Whether a request that carried it was answered with something else than a refusal.
+    /// Whether a request with the credential got a response other than a refusal.
     public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }
 
-    /// Notes that a request which carried it was not refused; returns whether that is news.
+    /// Records that a request with the credential was not refused; returns whether this is the first time.
     package func prove() -> Bool { !facts.isProven.exchange(true, ordering: .relaxed) }
 
-    /// Notes that it is in doubt: the next request that is not refused is news again.
+    /// Clears the proof, so the next request that is not refused proves the credential again.
     package func unprove() { facts.isProven.store(false, ordering: .relaxed) }
 
-    /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
+    /// Creates a credential; returns `nil` if the value is not valid in a field (RFC 9110 §5.5).
     public init?(
         _ name: HTTPFieldName,
         _ value: Secret,
@@ -141,14 +144,14 @@ public struct Credential: Sendable {
         facts = Facts(name, value, generation, issuedAt)
     }
 
-    /// Makes a credential that signs each request as a whole.
+    /// Creates a credential that signs each request as a whole.
     ///
     /// - Parameters:
-    ///   - signer: signs.
-    ///   - name: the field that the signature stands in.
-    ///   - secrets: the texts that must not be shown wherever a response is.
-    ///   - generation: which credential of its manager it is.
-    ///   - issuedAt: when it was issued.
+    ///   - signer: the signer.
+    ///   - name: the field that carries the signature.
+    ///   - secrets: the texts that must be hidden wherever a response is shown.
+    ///   - generation: the number of the credential in its manager.
+    ///   - issuedAt: the time of issue.
     package init(
         signing signer: any RequestSigning,
         named name: HTTPFieldName = .authorization,
@@ -160,7 +163,7 @@ public struct Credential: Sendable {
         facts = Facts(name, Secret(""), generation, issuedAt, signing: signing)
     }
 
-    /// The same as one of several, which follow each other.
+    /// Returns the same credential with a number in a sequence of credentials.
     package func numbered(_ generation: Int) -> Credential {
         Credential(
             facts: Facts(
@@ -179,14 +182,14 @@ public struct Credential: Sendable {
         self.facts = facts
     }
 
-    /// Makes the credential of an access token; `nil` if the value is unfit for a field.
+    /// Creates the credential of an access token; returns `nil` if the value is not valid in a field.
     ///
     /// - Parameters:
-    ///   - value: of the `Authorization` field.
-    ///   - generation: which token of its manager it is.
-    ///   - issuedAt: when it was issued.
-    ///   - isForOneUse: whether it serves only the requests that waited for it.
-    ///   - mayPredateRefusal: whether it was not requested because of a refusal.
+    ///   - value: the value of the `Authorization` field.
+    ///   - generation: the number of the token in its manager.
+    ///   - issuedAt: the time of issue.
+    ///   - isForOneUse: whether the token serves only the requests that waited for it.
+    ///   - mayPredateRefusal: whether the token was requested for a reason other than a refusal.
     ///   - proof: the proof that accompanies the credential in each request.
     package init?(
         accessToken value: Secret,
@@ -205,11 +208,11 @@ public struct Credential: Sendable {
 }
 
 extension Credential: Hashable {
-    /// Whether both are the same one, made once; that two say the same does not count.
+    /// Whether both are the same instance; two credentials with equal values are different.
     public static func == (one: Credential, other: Credential) -> Bool {
         one.facts === other.facts
     }
 
-    /// By identity, like `==`.
+    /// Hashes the identity, like `==`.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(facts)) }
 }

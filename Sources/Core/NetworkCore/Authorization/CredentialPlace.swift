@@ -1,17 +1,18 @@
-/// The place of a credential in a request, and the text in front of it.
+/// The place of a credential in a request, with an optional prefix.
 ///
-/// An authorizer brings its credential for a field; a place puts the same credential elsewhere, for
-/// APIs that want it under another name, in the query or in the path.
+/// By default, an authorizer's credential goes into a header field. A place moves the same credential to
+/// another
+/// field, to the query or to the path, if the API expects it there.
 public struct CredentialPlace: Sendable, Hashable {
     package enum Location: Sendable, Hashable {
         case header(HTTPFieldName)
         case query(QueryParameter)
-        /// In this base path; `nil`: at the first marker in the path.
+        /// In this base path; `nil` selects the first marker in the path.
         case path(PathTemplate?)
     }
 
     package let location: Location
-    /// The text in front of the secret; `nil`: the authentication scheme of the credential.
+    /// The text before the secret; `nil` selects the authentication scheme of the credential.
     package let prefix: String?
 
     package init(_ location: Location, prefix: String?) {
@@ -19,51 +20,53 @@ public struct CredentialPlace: Sendable, Hashable {
         self.prefix = prefix
     }
 
-    /// In a field.
+    /// Returns a place in a field.
     ///
     /// - Parameters:
     ///   - name: the field's name.
-    ///   - prefix: what stands in front of the secret, such as `Token ` with its blank; `nil` for
-    ///     the scheme that goes with the credential, such as `Bearer `.
+    ///   - prefix: the text before the secret, such as `Token ` with its space; `nil` selects the scheme of
+    ///     the
+    ///     credential, such as `Bearer `.
     /// - Returns: the place.
     public static func header(_ name: HTTPFieldName, prefix: String? = nil) -> CredentialPlace {
         CredentialPlace(.header(name), prefix: prefix)
     }
 
-    /// In the query, after the request's own parameters; percent-encoded.
+    /// Returns a place in the query, after the request's own parameters; the value is percent-encoded.
     ///
     /// - Parameters:
     ///   - name: the parameter's name.
-    ///   - prefix: the text in front of the secret.
+    ///   - prefix: the text before the secret.
     /// - Returns: the place.
     public static func query(_ name: String, prefix: String = "") -> CredentialPlace {
         CredentialPlace(.query(QueryParameter(name)), prefix: prefix)
     }
 
-    /// In the path, where the base URL says `{credential}`; percent-encoded where a segment needs it.
+    /// Returns a place in the path, at `{credential}` in the base URL; the value is percent-encoded as a
+    /// segment.
     ///
-    /// - Parameter prefix: the text in front of the secret.
+    /// - Parameter prefix: the text before the secret.
     /// - Returns: the place.
     public static func path(prefix: String = "") -> CredentialPlace {
         CredentialPlace(.path(nil), prefix: prefix)
     }
 
-    /// Returns the place below a base path that holds the marker.
+    /// Returns the place in a base path that contains the marker.
     package static func path(in template: PathTemplate, prefix: String) -> CredentialPlace {
         CredentialPlace(.path(template), prefix: prefix)
     }
 
-    /// The field, if it is in one.
+    /// The field's name, if the place is in a field.
     package var fieldName: HTTPFieldName? {
         if case .header(let name) = location { name } else { nil }
     }
 
-    /// The parameter, if it is in the query.
+    /// The parameter, if the place is in the query.
     package var parameter: QueryParameter? {
         if case .query(let parameter) = location { parameter } else { nil }
     }
 
-    /// The name of the cookie, if it is one of several in their field.
+    /// The name of the cookie, if the credential is one cookie in a `Cookie` field.
     private var cookieName: Substring? {
         guard fieldName == .cookie, let prefix, let equals = prefix.firstIndex(of: "=") else {
             return nil
@@ -73,7 +76,7 @@ public struct CredentialPlace: Sendable, Hashable {
 }
 
 extension CredentialPlace {
-    /// Whether a request has a value in this place, or in a field that servers mistake for it.
+    /// Whether a request has a value in this place, or in a field that servers may confuse with it.
     package func isOccupied(in request: Request) -> Bool {
         switch location {
         case .header(let name):
@@ -94,8 +97,9 @@ extension CredentialPlace {
 
     /// Replaces the value of a request in this place by a credential.
     ///
-    /// - Throws: `http_request_error` if the path has no place for it, and `credential_unavailable` for a
-    ///   credential that is bound to a key, which has its place in `Authorization` (RFC 9449 §7.1).
+    /// - Throws: `http_request_error` if the path has no place for the credential; `credential_unavailable`
+    ///   if the
+    ///   credential is bound to a key and the place is not `Authorization` (RFC 9449 §7.1).
     package func put(_ credential: Credential, in request: inout Request) throws(NetworkError) {
         guard !credential.isBound || self == .header(.authorization) else {
             throw NetworkError(
@@ -108,7 +112,7 @@ extension CredentialPlace {
         switch location {
         case .header(let name): put(credential, as: name, in: &request.headers)
         case .query(let parameter):
-            // The target of OPTIONS * has no query.
+            // `OPTIONS *` has no query.
             guard request.target != "*" else { return }
             let target = parameter.removed(from: request.target)
             request.target = parameter.appended(value(of: credential), to: target)
@@ -127,7 +131,8 @@ extension CredentialPlace {
         }
     }
 
-    /// Puts a credential into a field, in place of what is there and of what servers take for it.
+    /// Puts a credential into a field, and removes the fields that it replaces or that servers may confuse
+    /// with it.
     func put(
         _ credential: Credential,
         as name: HTTPFieldName,
@@ -144,18 +149,18 @@ extension CredentialPlace {
         headers.append(name, validated: (others + [value[...]]).joined(separator: "; "))
     }
 
-    /// The secret with the text in front of it, not encoded.
+    /// Returns the secret with its prefix, not encoded.
     package func value(of credential: Credential) -> String {
         guard let prefix else { return credential.value.reveal() }
         return prefix + credential.bare.reveal()
     }
 
-    /// The value as it stands in a path.
+    /// Returns the value, percent-encoded as a path segment.
     package func encodedInPath(_ credential: Credential) -> String {
         PercentEncoding.segment(value(of: credential))
     }
 
-    /// The pairs of a `Cookie` field (RFC 6265 §4.2.1).
+    /// Returns the pairs of a `Cookie` field (RFC 6265 §4.2.1).
     private static func pairs(of cookies: String) -> [Substring] {
         cookies.split(separator: ";").map { $0.drop { $0 == " " || $0 == "\t" } }
     }

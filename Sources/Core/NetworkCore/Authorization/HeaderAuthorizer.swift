@@ -1,5 +1,4 @@
-/// What says whether a user is signed in, and gives the fields of a signed request: all that an authorizer
-/// of your own has to be.
+/// The requirements for an authorizer of your own: the sign-in state and the fields of a signed request.
 ///
 ///     struct Session: HeaderAuthorizing {
 ///         var isSignedIn: Bool { true }
@@ -10,11 +9,11 @@ public protocol HeaderAuthorizing: Sendable {
     /// Whether a request can be signed without a new sign-in.
     var isSignedIn: Bool { get }
 
-    /// The field that signs a request; asked for each attempt, and once more after a 401.
+    /// Returns the field that signs a request; called for each attempt, and once more after a 401.
     func authorize() async throws -> HTTPHeaders
 }
 
-/// Signs requests with the field that something gives for each of them.
+/// Signs requests with a field from a source, read again for each request.
 public struct HeaderAuthorizer: Authorizing {
     /// `header`.
     public let kind = "header"
@@ -22,10 +21,10 @@ public struct HeaderAuthorizer: Authorizing {
     public let fieldName: HTTPFieldName
     private let source: any HeaderAuthorizing
 
-    /// Asks a source.
+    /// Creates an authorizer that reads a source.
     ///
     /// - Parameters:
-    ///   - source: gives the field.
+    ///   - source: the source of the field.
     ///   - fieldName: the name of the field. Default `Authorization`.
     public init(_ source: any HeaderAuthorizing, fieldName: HTTPFieldName = .authorization) {
         self.source = source
@@ -35,13 +34,14 @@ public struct HeaderAuthorizer: Authorizing {
     /// Whether the source has a signed-in user.
     public var isSignedIn: Bool { source.isSignedIn }
 
-    /// None: the source is asked each time.
+    /// Always `nil`: the source is read for each request.
     public func currentCredential() -> Credential? { nil }
 
     /// Returns the credential from the source.
     ///
-    /// - Throws: what the source throws; `reauthorization_required` if no user is signed in, and
-    ///   `credential_unavailable` if it gives another field, several, or one that is unfit.
+    /// - Throws: an error of the source; `reauthorization_required` if no user is signed in;
+    ///   `credential_unavailable`
+    ///   if the source returns another field, several fields, or an invalid one.
     public func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
         guard source.isSignedIn else {
             throw NetworkError(
@@ -67,7 +67,7 @@ public struct HeaderAuthorizer: Authorizing {
         return credential
     }
 
-    /// Asks the source again, and has the request sent again with what it gives.
+    /// Reads the source again and replays the request with the result.
     public func rejected(_ rejection: Rejection) async -> Verdict {
         guard case .replay = rejection.intent else { return .passThrough(.alreadyReplayed) }
         guard let credential = try? await credential(until: rejection.deadline) else {

@@ -1,8 +1,8 @@
-/// A base path in which a credential has its place: `/bot{credential}`.
+/// A base path that contains a credential, such as `/bot{credential}`.
 package struct PathTemplate: Sendable, Hashable {
-    /// The placeholder of the credential, in a base path and wherever one is shown.
+    /// The placeholder of the credential, in base paths and in displayed paths.
     package static let marker = "{credential}"
-    /// The marker as a URL may hold it (RFC 3986 §2.1).
+    /// The percent-encoded marker, as it may appear in a URL (RFC 3986 §2.1).
     package static let encodedMarker = "%7Bcredential%7D"
 
     /// The text before the credential, and the text after it.
@@ -11,40 +11,40 @@ package struct PathTemplate: Sendable, Hashable {
 
     /// A path that a template matches.
     package struct Match {
-        /// The value in the place of the credential.
+        /// The value at the position of the credential.
         package let value: Substring
-        /// What follows the base path: empty, or from a `/`, `?` or `#` on.
+        /// The text after the base path: empty, or starting with `/`, `?` or `#`.
         package let rest: Substring
 
-        /// Whether the value is the marker itself, as in what netproxy shows of a path.
+        /// Whether the value is the marker itself, as in the paths that netproxy displays.
         package var isPlaceholder: Bool {
             PercentEncoding.decodedSegment(value) == PathTemplate.marker
         }
     }
 
-    /// Splits a base path at its marker; `nil` if it has none.
+    /// Splits a base path at its marker; returns `nil` if it has none.
     package init?(_ basePath: String) {
         guard let place = basePath.firstRange(of: PathTemplate.marker) else { return nil }
         head = String(basePath[..<place.lowerBound])
         tail = String(basePath[place.upperBound...])
     }
 
-    /// Splits the path of a target at its first marker; what follows includes the query.
+    /// Splits the path of a target at its first marker; the second part includes the query.
     init?(_ target: TargetPath) {
         guard let path = PathTemplate(String(target.path)) else { return nil }
         head = path.head
         tail = path.tail + (target.query.map { "?\($0)" } ?? "")
     }
 
-    /// The base path as it is configured.
+    /// The configured base path.
     package var text: String { filled(with: PathTemplate.marker) }
 
-    /// Whether more than slashes surround the place: a path without them could be any path.
+    /// Whether the template contains more than slashes beside the marker; otherwise it would match any path.
     package var isRecognizable: Bool {
         (head + tail).utf8.contains { $0 != UInt8(ascii: "/") }
     }
 
-    /// Reads a path that lies under the base path, with any value in the credential's place.
+    /// Matches a path under the base path, with any value at the position of the credential.
     package func match(_ target: some StringProtocol) -> Match? {
         let bytes = Substring(target).utf8
         guard bytes.starts(with: head.utf8) else { return nil }
@@ -61,7 +61,7 @@ package struct PathTemplate: Sendable, Hashable {
         return Match(value: Substring(value), rest: Substring(rest))
     }
 
-    /// The base path with a value in the credential's place.
+    /// Returns the base path with a value at the position of the credential.
     package func filled(with value: some StringProtocol) -> String { head + value + tail }
 
     private static func endsSegment(_ byte: UInt8) -> Bool {

@@ -1,6 +1,6 @@
 /// A credential that never changes: a bearer token, a user name with its password, or an API key.
 ///
-/// A 401 to it is passed on to the app: there is nothing to renew, so nothing is replayed.
+/// A 401 is returned to the client without a replay, because the credential cannot be renewed.
 public struct StaticAuthorizer: Authorizing {
     /// `bearer`, `basic`, `header` or `hmac`.
     public let kind: String
@@ -20,17 +20,18 @@ public struct StaticAuthorizer: Authorizing {
         self.credential = credential
     }
 
-    /// `Authorization: Bearer …` (RFC 6750 §2.1).
+    /// Returns an authorizer for `Authorization: Bearer …` (RFC 6750 §2.1).
     ///
-    /// - Throws: `credential_unavailable` if the token is unfit for a field.
+    /// - Throws: `credential_unavailable` if the token is not valid in a field.
     public static func bearer(_ token: Secret) throws(NetworkError) -> StaticAuthorizer {
         let value = token.isEmpty ? token : Secret("Bearer \(token.reveal())")
         return try StaticAuthorizer(kind: "bearer", Credential(.authorization, value))
     }
 
-    /// `Authorization: Basic …` in UTF-8 (RFC 7617 §2).
+    /// Returns an authorizer for `Authorization: Basic …` in UTF-8 (RFC 7617 §2).
     ///
-    /// - Throws: `credential_unavailable` if the name holds a colon, or either a control character.
+    /// - Throws: `credential_unavailable` if the name contains a colon, or if either contains a control
+    ///   character.
     public static func basic(
         username: String,
         password: Secret
@@ -51,9 +52,9 @@ public struct StaticAuthorizer: Authorizing {
         )
     }
 
-    /// A field of its own, such as `X-Api-Key`.
+    /// Returns an authorizer for a custom field, such as `X-Api-Key`.
     ///
-    /// - Throws: `credential_unavailable` if the value is unfit for a field.
+    /// - Throws: `credential_unavailable` if the value is not valid in a field.
     public static func header(
         _ name: HTTPFieldName,
         _ value: Secret
@@ -61,11 +62,11 @@ public struct StaticAuthorizer: Authorizing {
         try StaticAuthorizer(kind: "header", Credential(name, value))
     }
 
-    /// A signature over each request as a whole.
+    /// Creates an authorizer that signs each request as a whole.
     ///
     /// - Parameters:
-    ///   - signer: signs.
-    ///   - name: the field that the signature stands in, if it is in one.
+    ///   - signer: the signer.
+    ///   - name: the field that carries the signature, if it is in a field.
     ///   - key: the signing key.
     package init(signing signer: any RequestSigning, named name: HTTPFieldName?, key: Secret) {
         kind = "hmac"
@@ -78,17 +79,17 @@ public struct StaticAuthorizer: Authorizing {
         )
     }
 
-    /// The field the credential stands in.
+    /// The header field that carries the credential.
     public var fieldName: HTTPFieldName { credential.name }
-    /// Itself: nothing waits.
+    /// Returns itself, because it never waits.
     public func timed() -> any Authorizing { self }
 
-    /// The credential.
+    /// Returns the credential.
     public func currentCredential() -> Credential? { credential }
 
-    /// The credential.
+    /// Returns the credential.
     public func credential(until deadline: ContinuousClock.Instant?) -> Credential { credential }
 
-    /// There is no other credential.
+    /// Returns `.passThrough`, because there is no other credential.
     public func rejected(_ rejection: Rejection) -> Verdict { .passThrough(.staticCredential) }
 }

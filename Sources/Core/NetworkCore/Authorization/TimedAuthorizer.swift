@@ -1,4 +1,4 @@
-/// An authorizer whose waits are cancelled at their deadline.
+/// An authorizer whose waits are canceled at their deadline.
 struct TimedAuthorizer: Authorizing {
     let authorizer: any Authorizing
 
@@ -23,7 +23,7 @@ struct TimedAuthorizer: Authorizing {
                 await authorizer.rejected(rejection)
             }
         } catch {
-            // The 401 says more than the time does.
+            // Return the 401, which tells the client more than the timeout does.
             return .passThrough(.waitTimeout)
         }
     }

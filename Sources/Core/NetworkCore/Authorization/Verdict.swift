@@ -1,22 +1,22 @@
-/// A 401, or another answer that means the same, to an attempt that carried a credential.
+/// A 401, or another response with the same meaning, to an attempt with a credential.
 public struct Rejection: Sendable {
-    /// The next step of the caller.
+    /// The caller's next step.
     public enum Intent: Sendable, Hashable {
-        /// Send the request again, if there is a better credential.
+        /// The caller will send the request again, if there is a better credential.
         case replay
-        /// Nothing, for this reason. The credential is renewed if that may help.
+        /// The caller will not replay, for this reason; the credential is renewed if that may help.
         case report(NotReplayed)
-        /// Nothing: this was the replay.
+        /// The caller will not replay, because this was the replay.
         case afterReplay
     }
 
-    /// The generation of the credential that was refused.
+    /// The generation of the refused credential.
     public var generation: Int?
     /// The field section of the response.
     public var headers: HTTPHeaders
-    /// The beginning of the content, where it was at hand: an API may say there what is wrong.
+    /// The beginning of the content, if it had already arrived; an API may describe the error there.
     public var content: ByteSlice?
-    /// The next step of the caller.
+    /// The caller's next step.
     public var intent: Intent
     /// The deadline of the exchange.
     public var deadline: ContinuousClock.Instant?
@@ -39,16 +39,16 @@ public struct Rejection: Sendable {
 
 /// The decision of an authorizer after a 401.
 public enum Verdict: Sendable, Hashable {
-    /// Send the request again: there is another credential now.
+    /// Send the request again, because there is another credential now.
     case replay
-    /// Send the request again with this credential: it serves the replay alone, and is not given to
-    /// other requests.
+    /// Send the request again with this credential, which serves this replay only.
     case replayOnce(Credential)
-    /// Send the request again with another proof of possession: the token was not judged. With this
-    /// credential, if it is one that is not given to other requests.
+    /// Send the request again with a new proof of possession, because the token was not evaluated.
+    ///
+    /// Use this credential, if it is one that other requests do not get.
     case proveAgain(Credential?)
-    /// Send the request again, signed with the server's time of day: the key was not judged.
+    /// Send the request again, signed with the server's time of day, because the key was not evaluated.
     case signAgain
-    /// Give the app the 401 as it is, and why.
+    /// Return the 401 unchanged, and record the reason.
     case passThrough(NotReplayed)
 }

@@ -1,4 +1,4 @@
-/// The reason why coding failed, as a clause with the place but without the values.
+/// The reason for a decoding or encoding error, as a clause with the coding path but without the values.
 package enum ErrorReason {
     package static func of(_ error: any Error) -> String {
         switch error {
@@ -16,8 +16,9 @@ package enum ErrorReason {
         }
     }
 
-    /// The standard library repeats content that is not a raw value of an enumeration:
-    /// "Cannot initialize Color from invalid String value …".
+    /// Removes the value that the standard library quotes if it is not a raw value of an enumeration.
+    ///
+    /// The text is "Cannot initialize Color from invalid String value …".
     private static func withoutValue(_ text: String) -> String {
         guard text.hasPrefix("Cannot initialize "), let end = text.firstRange(of: " value ")
         else { return text }

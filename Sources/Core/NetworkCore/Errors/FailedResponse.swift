@@ -1,22 +1,22 @@
 public import FoundationEssentials
 
-/// The part of an unsuccessful response that is kept: enough to find out why it failed.
+/// The kept part of an unsuccessful response, which is enough to find the cause.
 public struct FailedResponse: Sendable {
-    /// The most content that is kept, in bytes.
+    /// The maximum size of the kept content, in bytes.
     public static let contentLimit = 64 * 1024
 
     /// The status.
     public let status: HTTPStatus
     /// The field section.
     public let headers: HTTPHeaders
-    /// The content, or its beginning.
+    /// The content, or its first part.
     public let content: Data
     /// Whether the content is longer than the kept part.
     public let isTruncated: Bool
-    /// The decoder of the call; `nil` without a call.
+    /// The decoder of the call; `nil` outside a call.
     package var decoder: (any ContentDecoding)?
 
-    /// Keeps a response.
+    /// Creates a failed response.
     public init(
         status: HTTPStatus,
         headers: HTTPHeaders = [:],

@@ -1,41 +1,44 @@
 public import FoundationEssentials
 
-/// A failed exchange: the failure, the side at fault, and whether a retry is safe.
+/// A failed exchange, with the kind of failure, the side at fault and the safety of a retry.
 ///
-/// A response that was no success is kept with it: status, fields and the beginning of the content.
+/// If an unsuccessful response arrived, the error contains its status, its fields and the beginning of its
+/// content.
 public struct NetworkError: Error, Sendable, CustomStringConvertible {
-    /// Whose side the fault is on.
+    /// The side at fault.
     public enum Side: String, Sendable {
-        /// The server's, or the network's on the way to it.
+        /// The server, or the network on the way to it.
         case upstream
-        /// The caller's.
+        /// The caller.
         case downstream
-        /// This process's own.
+        /// This process.
         case proxy
     }
 
-    /// Whether sending the request again can do no harm.
+    /// The safety of sending the request again.
     public enum RetrySafety: Sendable {
-        /// The server cannot have acted on any part of the request.
+        /// The server cannot have processed any part of the request.
         case safe
-        /// Sent on a pooled connection that the peer may have closed before it saw the request:
-        /// safe on a fresh connection if the method is idempotent.
+        /// The request was sent on a pooled connection that the peer may have closed before it saw the
+        /// request.
+        ///
+        /// A retry on a new connection is safe if the method is idempotent.
         case idempotentOnly
-        /// The request may have been acted on, or its body is spent.
+        /// The server may have processed the request, or the body is consumed.
         case unsafe
     }
 
-    /// The part of the chain that threw an error first.
+    /// The part of the chain that first threw an error.
     @nonexhaustive
     public enum Source: Sendable, Hashable {
-        /// Outside of a chain.
+        /// The error was thrown outside a chain.
         case unknown
         /// The transport.
         case transport
         /// The interceptor of this type.
         case interceptor(String)
 
-        /// The name as text.
+        /// The source as text.
         var name: String {
             switch self {
             case .unknown: "the call"
@@ -49,8 +52,9 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public struct Asked: Sendable, Hashable, CustomStringConvertible {
         /// The method.
         public let method: HTTPMethod
-        /// The URL with the names of its query's parameters, but without their values:
-        /// `https://api.example.com/orders?page&sort`.
+        /// The URL with the names but not the values of its query parameters.
+        ///
+        /// For example, `https://api.example.com/orders?page&sort`.
         public let url: String
 
         /// Method and URL.
@@ -59,31 +63,31 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let kind: ErrorKind
-    /// Whose side the fault is on.
+    /// The side at fault.
     public let side: Side
-    /// Whether a retry is safe.
+    /// The safety of a retry.
     public let retry: RetrySafety
     /// One clause that an operator can act on, without secrets.
     public let detail: String
-    /// The status for an answer of netproxy's own, where the kind leaves a choice.
+    /// The status of the response that netproxy generates, if the kind does not determine it.
     package var ownStatus: HTTPStatus?
-    /// When to try again, in seconds, where that is known.
+    /// The number of seconds before the next attempt, if known.
     public var retryAfter: Int?
-    /// The response, where one came and was no success.
+    /// The unsuccessful response, if one arrived.
     public var response: FailedResponse?
-    /// What was asked, in an error that a manager's method or feed throws.
+    /// The failed request, in an error that a method or feed of a manager throws.
     ///
-    /// `nil` where no request could be made, and in what is thrown later: by `decode`, or by the
-    /// sequences of a `ResponseStream`. The description leaves it out.
+    /// It is `nil` if no request could be created, and in errors that are thrown later, by `decode` or by the
+    /// sequences of a `ResponseStream`. The description omits it.
     public package(set) var request: Asked?
-    /// The part of the chain that threw the error first.
+    /// The part of the chain that first threw the error.
     public var source = Source.unknown
-    /// The error of another library, where it came from one.
+    /// The error of another library, if it caused this one.
     public var underlying: (any Error)?
-    /// Where an interrupted download can go on.
+    /// The position from which an interrupted download can resume.
     public var resumePoint: ResumePoint?
 
-    /// Records a failure.
+    /// Creates an error.
     public init(
         _ kind: ErrorKind,
         side: Side,
@@ -98,7 +102,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         self.retryAfter = retryAfter
     }
 
-    /// Records a failure for which netproxy answers with this status.
+    /// Creates an error for which netproxy generates a response with this status.
     package init(
         _ kind: ErrorKind,
         side: Side,
@@ -111,10 +115,10 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         ownStatus = status
     }
 
-    /// The status of the response, where one came.
+    /// The status of the response, if one arrived.
     public var status: HTTPStatus? { response?.status }
 
-    /// Whether something took too long.
+    /// Whether the kind is a timeout.
     public var isTimeout: Bool {
         switch kind {
         case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
@@ -124,8 +128,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the server could not be reached, or the connection to it broke; a timeout of one of these is
-    /// both.
+    /// Whether the server could not be reached, or the connection to it failed; includes their timeouts.
     public var isConnection: Bool {
         switch kind {
         case .dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused,
@@ -139,12 +142,12 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// The kind and the detail.
     public var description: String { "\(kind.rawValue): \(detail)" }
 
-    /// The name of the interceptor that threw it, if it was one.
+    /// The name of the interceptor that threw the error, if it was one.
     public var interceptor: String? {
         if case .interceptor(let name) = source { name } else { nil }
     }
 
-    /// Whether the same request may be sent again without doing anything twice.
+    /// Whether the same request can be sent again without being processed twice.
     public func isSafeToRetry(_ method: HTTPMethod) -> Bool {
         switch retry {
         case .safe: true
@@ -153,12 +156,13 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The error that the server describes in the content of its response.
+    /// Returns the error that the server describes in the content of its response.
     ///
     /// - Parameters:
     ///   - type: the type of the content.
-    ///   - decoder: instead of that of the call, the endpoint or the channel; `JSONDecoder` where
-    ///     the response came without one.
+    ///   - decoder: a decoder that replaces the one of the call, the endpoint or the channel; `JSONDecoder`
+    ///     if the
+    ///     response has none.
     /// - Returns: the value.
     /// - Throws: `undecodable_response`, with the response if there is one.
     public func decode<Value: Decodable>(
@@ -183,7 +187,8 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Any error as a `NetworkError`; an unknown one is named only, since its text may hold anything.
+    /// Converts any error to a `NetworkError`; includes only the type of an unknown error, whose text may be
+    /// unsafe.
     package static func of(_ error: any Error) -> NetworkError {
         if let error = error as? NetworkError { return error }
         if error is CancellationError { return .cancelled }
@@ -202,10 +207,11 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         return error
     }
 
-    /// The request cannot be sent as it was asked for, so no server has acted on it.
+    /// Returns the error for a request that cannot be sent, so no server has processed it.
     ///
-    /// - Parameter detail: why; what it cites may be anything, and is cited on one line and not at any
-    ///   length.
+    /// - Parameter detail: the reason; control characters and line breaks are replaced, and the text is
+    ///   truncated
+    ///   after 500 characters, because it may quote untrusted input.
     /// - Returns: the error.
     package static func unsendable(_ detail: String) -> NetworkError {
         let start = detail.unicodeScalars.prefix(500).map { scalar -> Unicode.Scalar in
@@ -223,7 +229,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         )
     }
 
-    /// The text of a transport's error; that of an unknown error may hold anything.
+    /// Returns the text of a transport's error; omits that of an unknown error, which may be unsafe.
     package static func words(of error: any Error) -> String {
         switch error {
         case let error as NetworkError: error.description
@@ -231,7 +237,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Content without a response to keep is not what was asked for.
+    /// Returns the error for content of an unexpected type, without a response.
     package static func undecodable(_ detail: String, _ reason: any Error) -> NetworkError {
         var error = NetworkError(
             .undecodableResponse,
@@ -252,7 +258,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 }
 
 extension FailedResponse {
-    /// The error for content that is not what was asked for; it keeps the response.
+    /// Returns the error for content of an unexpected type, with the response.
     package func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
         var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
         error.response = self
@@ -262,12 +268,12 @@ extension FailedResponse {
 }
 
 extension NetworkError: LocalizedError {
-    /// The description: what `localizedDescription` says.
+    /// The description, for `localizedDescription`.
     public var errorDescription: String? { description }
 }
 
 extension NetworkError {
-    /// Adds where an error was thrown; one that has its source keeps it.
+    /// Adds the source to an error that has none.
     static func attributed(
         _ error: any Error,
         _ source: @autoclosure () -> Source

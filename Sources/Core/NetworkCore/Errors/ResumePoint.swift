@@ -1,14 +1,14 @@
-/// Where an interrupted download can go on, in this process or a later one.
+/// The position from which an interrupted download can resume, in this process or a later one.
 public struct ResumePoint: Sendable, Hashable, Codable {
-    /// The file that holds what came so far.
+    /// The path of the file with the received part.
     public let partialPath: String
-    /// How many bytes of it are good.
+    /// The number of valid bytes in that file.
     public let received: Int
-    /// What proves that the rest is of the same representation: a strong entity tag or a date, sent
-    /// as `If-Range` (RFC 9110 §13.1.5).
+    /// The strong entity tag or the date that identifies the representation, for `If-Range` (RFC 9110
+    /// §13.1.5).
     public let validator: String
 
-    /// Describes an interrupted download.
+    /// Creates a resume point.
     public init(partialPath: String, received: Int, validator: String) {
         self.partialPath = partialPath
         self.received = received

@@ -2,24 +2,24 @@
 public struct AttemptFacts: Sendable {
     /// The destination, if it differs from that of the request.
     public var destination: RequestContext.Destination?
-    /// Address and port of its connection, if it got one.
+    /// The address and port of its connection, if it had one.
     public var upstreamAddress: String?
-    /// Whether a pooled connection served it.
+    /// Whether the attempt used a pooled connection.
     public var isConnectionReused: Bool
     /// The durations of its phases.
     public var timings: Timings
-    /// The status it got, if any.
+    /// The status of its response, if one arrived.
     public var status: HTTPStatus?
-    /// The number of its token in the grant family, if it has one.
+    /// The number of its token in the grant family, if it had one.
     public var generation: Int?
-    /// The name of its account.
+    /// The name of its identity.
     package var identity: String?
     /// The reason for the next attempt.
     public var reason: RetryReason
 }
 
 extension RequestContext {
-    /// Moves the facts of the last attempt to the earlier ones, because another attempt follows.
+    /// Moves the facts of the last attempt to `earlierAttempts`, because another attempt follows.
     public mutating func beginNextAttempt(because reason: RetryReason) {
         earlierAttempts.append(
             AttemptFacts(
@@ -41,7 +41,7 @@ extension RequestContext {
         upstreamStatus = nil
     }
 
-    /// Undoes `beginNextAttempt`: the attempt was not made, since there was no credential.
+    /// Undoes `beginNextAttempt`, because the attempt was not made for lack of a credential.
     mutating func withdrawAttempt() {
         guard let last = earlierAttempts.popLast() else { return }
         retries.removeLast()

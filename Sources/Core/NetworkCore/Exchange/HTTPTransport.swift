@@ -1,6 +1,6 @@
-/// Sends one attempt of a request to its origin: the end of every chain.
+/// Sends one attempt of a request to its origin, at the end of every chain.
 public protocol HTTPTransport: Sendable {
-    /// Sends the request once and returns when the head of the final response is there.
+    /// Sends the request once and returns when the head of the final response has arrived.
     ///
     /// - Throws: `NetworkError`.
     func send(
@@ -10,12 +10,14 @@ public protocol HTTPTransport: Sendable {
 
     /// Returns a transport whose attempts throw `http_response_timeout` at the context's deadline.
     ///
-    /// Default: one that cancels `send` then. A transport that watches the time itself returns itself.
+    /// By default, returns a wrapper that cancels `send` at the deadline. A transport that watches its own
+    /// deadlines
+    /// returns itself.
     func timed(by clock: any NetworkClock) -> any HTTPTransport
 }
 
 extension HTTPTransport {
-    /// A transport that sends through this one, and cancels `send` at the context's deadline.
+    /// Returns a transport that sends through this one, and cancels `send` at the context's deadline.
     public func timed(by clock: any NetworkClock) -> any HTTPTransport {
         TimedTransport(transport: self, clock: clock)
     }

@@ -1,26 +1,26 @@
-/// What is known about an exchange apart from its messages: interceptors and the transport write it, the
-/// log reads it.
+/// The facts about an exchange other than its messages; interceptors and the transport write it, the log
+/// reads it.
 public struct RequestContext: Sendable {
-    /// The id of the exchange in the log; the daemon sends it as `X-Request-Id`, too.
+    /// The ID of the exchange in the log; the daemon also sends it as `X-Request-Id`.
     public var requestID: String
     /// The deadline of the whole exchange.
     public var deadline: ContinuousClock.Instant? {
         get { limit?.instant }
         set { limit = newValue.map { Limit($0, nil) } }
     }
-    /// Checked when the request is about to be written: if it does not hold, no byte is sent.
+    /// The condition that is checked immediately before the request is written; if it fails, no byte is sent.
     package private(set) var sendCondition: SendCondition?
-    /// The setting of the deadline, for the error of an exchange that it ends.
+    /// The setting that determined the deadline, for the error message of a timeout.
     package var deadlineSetting: TimeSetting? { limit?.setting }
-    /// Whether there is a deadline; this check costs less than a copy of it.
+    /// Whether there is a deadline; cheaper than a copy of the deadline.
     package var hasDeadline: Bool { limit != nil }
     /// The number of attempts.
     public var attempts = 0
-    /// The number of attempts that may follow the first one; `nil` leaves that to the policy.
+    /// The maximum number of attempts after the first one; `nil` leaves the limit to the policy.
     public var retryLimit: Int?
     /// The reason for each attempt after the first, or `budgetExhausted` if one was denied.
     public var retries: [RetryReason] = []
-    /// The redirects that the call met, in order; only the last one may not have been followed.
+    /// The redirects of the call, in order; only the last one may not have been followed.
     public internal(set) var redirects: [Redirect] = []
     /// The facts of each attempt before the last one.
     public internal(set) var earlierAttempts: [AttemptFacts] = []
@@ -32,34 +32,35 @@ public struct RequestContext: Sendable {
     public var destination: Destination?
     /// Address and port of the last attempt's connection.
     public var upstreamAddress: String?
-    /// Whether a pooled connection served the last attempt.
+    /// Whether the last attempt used a pooled connection.
     public var isConnectionReused = false
-    /// Demands a new connection for the next attempt: the pooled one before it was dead.
+    /// Whether the next attempt requires a new connection, because the last pooled one was dead.
     public var requiresFreshConnection = false
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
-    /// The version of HTTP of the last response, for the log and `Via`.
+    /// The HTTP version of the last response, for the log and `Via`.
     package var version = HTTPVersion.http11
-    /// Gets each interim response (1xx except 100 and 101) before the final one.
+    /// Called with each interim response (1xx except 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
-    /// The number of retries before the first attempt with the present account.
+    /// The number of retries before the first attempt with the current credential.
     var startOfAccount = 0
-    /// The reasons for the retries with the present account.
+    /// The reasons for the retries with the current credential.
     var retriesOfAccount: ArraySlice<RetryReason> { retries[min(startOfAccount, retries.count)...] }
-    /// The accounts that may sign the request, one bit for each, by their order.
+    /// The credentials that may authorize the request, as a bit set by their order.
     package var accounts = UInt64.max
-    /// Those of them that come first.
+    /// The preferred ones among them.
     package var preferredAccounts: UInt64 = 0
-    /// The credential for the next attempt, if it is for this exchange only.
+    /// The credential of the next attempt, if it serves this exchange only.
     var ownCredential: Credential?
-    /// The channel's credential in the last signed attempt; it is hidden wherever the response is shown.
+    /// The channel's credential in the last authorized attempt; hidden wherever the response is shown.
     package internal(set) var sentCredential: Credential?
-    /// The sender: its requests wait for a connection in order, and the senders take turns.
+    /// The sender; its requests wait for a connection in order, and the senders take turns.
     package var sender: ObjectIdentifier?
     private var limit: Limit?
 
-    // Boxed: the size of an instant is known at run time only, and storing one inline would make every
-    // access to a context indirect.
+    // Boxed, because the size of an instant is known at run time only. An inline instant would make every
+    // access to
+    // a context indirect.
     private final class Limit: Sendable {
         let instant: ContinuousClock.Instant
         let setting: TimeSetting?
@@ -72,7 +73,7 @@ public struct RequestContext: Sendable {
 
     /// A condition that must hold when a request is written.
     ///
-    /// An object, since few requests have one: the others copy nothing for it.
+    /// A reference type, so that the many requests without a condition copy nothing for it.
     package final class SendCondition: Sendable {
         /// Whether the condition holds.
         package let holds: @Sendable () -> Bool
@@ -80,27 +81,28 @@ public struct RequestContext: Sendable {
         init(_ holds: @escaping @Sendable () -> Bool) { self.holds = holds }
     }
 
-    /// Starts the record of an exchange.
+    /// Creates the context of an exchange.
     public init(requestID: String = "", deadline: ContinuousClock.Instant?) {
         self.requestID = requestID
         self.deadline = deadline
     }
 
-    /// Starts the record of an exchange without a deadline.
+    /// Creates the context of an exchange without a deadline.
     public init(requestID: String = "") {
         self.requestID = requestID
     }
 }
 
 extension RequestContext {
-    /// Sets the deadline by the limit that demands it.
+    /// Sets the deadline, and the setting that determined it.
     package mutating func setDeadline(_ deadline: ContinuousClock.Instant, by setting: TimeSetting)
     {
         limit = Limit(deadline, setting)
     }
 
-    /// Starts the record of an exchange whose request is written only if a condition holds at that moment,
-    /// however long a connection has taken.
+    /// Creates the context of an exchange whose request is written only if a condition holds at that moment.
+    ///
+    /// The condition is checked after the connection is available.
     package init(
         deadline: ContinuousClock.Instant,
         sendingIf condition: @escaping @Sendable () -> Bool
@@ -109,14 +111,14 @@ extension RequestContext {
         sendCondition = SendCondition(condition)
     }
 
-    /// The destination of an attempt, if the transport chose it: one with several upstreams, or with none.
+    /// The destination of an attempt, if the transport selected it among several upstreams or none.
     public final class Destination: Sendable {
-        /// The origin it went to.
+        /// The origin of the attempt.
         public let origin: Origin
-        /// Path and query, as they were sent.
+        /// The path and query of the sent request.
         public let target: String
 
-        /// Records a destination.
+        /// Creates a destination.
         public init(origin: Origin, target: String) {
             self.origin = origin
             self.target = target
@@ -127,19 +129,19 @@ extension RequestContext {
 /// The reason why a request was sent again.
 @nonexhaustive
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
-    /// A 401 on a token, which another has replaced since.
+    /// The server responded to a token with 401, and the token has been replaced.
     case unauthorized
-    /// A 401 on a proof of possession (DPoP), which was then made again.
+    /// The server responded to a proof of possession (DPoP) with 401, and a new proof was made.
     case proof
-    /// A refusal of a signature for its time, which was then made again by the server's clock.
+    /// The server refused the time of a signature, and a new one was made with the server's time.
     case clockSkew
-    /// A fault of the connection.
+    /// The connection failed.
     case fault(ErrorKind)
-    /// A status that the channel repeats.
+    /// The channel retries responses with this status.
     case status(HTTPStatus)
-    /// A redirect, which was followed.
+    /// The redirect was followed.
     case redirect(HTTPStatus)
-    /// No attempt followed: the channel had made too many.
+    /// No attempt followed, because the channel had exhausted its retry budget.
     case budgetExhausted
 
     /// The word in the log, such as `unauthorized`, `connection_terminated`, `status_503` or
@@ -157,11 +159,11 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The facts about the credential of an exchange, without the credential.
+/// The facts about the credential of an exchange, without the secret.
 public struct AuthorizationFacts: Sendable {
-    /// The word of `Authorizing.kind`.
+    /// The value of `Authorizing.kind`.
     public var kind: String
-    /// The name of the account; `nil` for a credential without a name.
+    /// The name of the identity; `nil` for a credential without a name.
     package var identity: String?
     /// The number of the last sent token in its grant family.
     public var generation: Int?
@@ -170,16 +172,16 @@ public struct AuthorizationFacts: Sendable {
         get { ageTaken.value }
         set { ageTaken.value = newValue }
     }
-    /// Whether a replay of this exchange got another token.
+    /// Whether a replay of this exchange used another token.
     public var isRefreshed = false
-    /// The time that this exchange waited for tokens, in whole nanoseconds; `nil` without a wait.
+    /// The time that this exchange waited for tokens, in whole nanoseconds; `nil` if it did not wait.
     ///
-    /// A verdict on a 401 that takes less than a millisecond is no wait.
+    /// A verdict on a 401 within less than a millisecond does not count as a wait.
     public var wait: Duration? {
         get { waitTaken.value }
         set { waitTaken.value = newValue }
     }
-    /// Whether the app's own credential was replaced.
+    /// Whether the client's own credential was replaced.
     package var overrodeClient = false
     /// The reason why no replay followed a 401.
     public var notReplayed: NotReplayed?
@@ -191,7 +193,7 @@ public struct AuthorizationFacts: Sendable {
         wait = (wait ?? .zero) + (clock.now - start)
     }
 
-    /// Starts the record for a kind of credential.
+    /// Creates the facts for a kind of credential.
     public init(kind: String) {
         self.kind = kind
     }
@@ -203,8 +205,8 @@ public struct Redirect: Sendable, Hashable {
     public let status: HTTPStatus
     /// The URL of the redirected request.
     public let source: String
-    /// Its `Location`; resolved to a URL if it was followed.
+    /// The `Location` field; an absolute URL if the redirect was followed.
     public let location: String
-    /// The reason why the redirect was not followed, as a clause; `nil` if it was.
+    /// The reason why the redirect was not followed, as a clause; `nil` if it was followed.
     public let refusal: String?
 }

@@ -4,19 +4,19 @@ public import FoundationEssentials
 public indirect enum StubAnswer: Sendable {
     /// A response.
     case response(Response)
-    /// No response, but an error.
+    /// An error instead of a response.
     case failure(NetworkError)
-    /// No answer, until the call is cancelled or its deadline is over.
+    /// No response, until the call is canceled or its deadline passes.
     case never
-    /// Something, after a while on the stub's clock.
+    /// A delayed response, measured by the stub's clock.
     case delayed(Duration, StubAnswer)
 
-    /// A status without content.
+    /// Returns a response with a status and no content.
     public static func status(_ status: HTTPStatus, headers: HTTPHeaders = [:]) -> StubAnswer {
         .response(Response(status: status, headers: headers))
     }
 
-    /// A status with content.
+    /// Returns a response with a status and content.
     public static func data(
         _ content: Data,
         status: HTTPStatus = 200,
@@ -27,7 +27,7 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
-    /// JSON.
+    /// Returns a response with JSON content.
     public static func json(_ text: String, status: HTTPStatus = 200) -> StubAnswer {
         .response(
             Response(
@@ -38,7 +38,7 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
-    /// Content that arrives in pieces, and is cut short at its end if an error is given.
+    /// Returns a response whose content arrives in pieces, followed by an error if there is one.
     public static func pieces(
         _ pieces: [String],
         status: HTTPStatus = 200,
@@ -54,7 +54,7 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
-    /// Content that is cut short at its end.
+    /// Returns a response whose content is followed by an error.
     package static func cut(
         _ content: ByteSlice,
         status: HTTPStatus,
@@ -67,13 +67,13 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
-    /// Answers, on a clock.
+    /// Returns the response, after its delay on a clock.
     ///
     /// - Throws: the failure, or `CancellationError`.
     package func answer(on clock: any NetworkClock) async throws -> Response {
         switch self {
         case .response(var response):
-            // One answer may serve many requests; content is read once.
+            // A stub may serve many requests, but a stream can be read only once.
             if case .stream(let source as StubBody, let length) = response.body {
                 response.body = .stream(source.again(), length: length)
             }
@@ -90,7 +90,7 @@ public indirect enum StubAnswer: Sendable {
 }
 
 extension Never {
-    /// Returns when the task is cancelled.
+    /// Waits until the task is canceled.
     fileprivate static func wait() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         defer { continuation.finish() }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Content in pieces.
+/// Content in pieces, for stubs.
 final class StubBody: BodySource {
     private let pieces: [ByteSlice]
     private let rest: Mutex<ArraySlice<ByteSlice>>
@@ -12,7 +12,7 @@ final class StubBody: BodySource {
         self.fault = fault
     }
 
-    /// The same content from its start, for another response.
+    /// Returns the same content from its start, for another response.
     func again() -> StubBody { StubBody(pieces, fault) }
 
     func next() async throws -> ByteSlice? {

@@ -1,4 +1,4 @@
-/// A transport whose attempts are cancelled at the context's deadline.
+/// A transport whose attempts are canceled at the context's deadline.
 struct TimedTransport: HTTPTransport {
     let transport: any HTTPTransport
     let clock: any NetworkClock
@@ -10,7 +10,7 @@ struct TimedTransport: HTTPTransport {
         guard let deadline = context.deadline else {
             return try await transport.send(request, context: &context)
         }
-        // The context contains all attempts, however the call ends.
+        // The context keeps the facts of all attempts, even if the call fails.
         let kept = SharedValue(context)
         defer { context = kept.value }
         return try await TimeLimit.run(

@@ -1,27 +1,26 @@
-/// How long the phases of an attempt took, in whole nanoseconds; `nil` for a phase that did not
-/// happen.
+/// The durations of the phases of an attempt, in whole nanoseconds; `nil` for a phase that did not occur.
 public struct Timings: Sendable {
-    /// Waiting for a place in the pool.
+    /// The time spent waiting for a connection from the pool.
     public var queue: Duration? {
         get { queueTime.value }
         set { queueTime.value = newValue }
     }
-    /// Resolving the name.
+    /// The duration of the name resolution.
     public var dns: Duration? {
         get { dnsTime.value }
         set { dnsTime.value = newValue }
     }
-    /// Connecting.
+    /// The duration of the connect.
     public var connect: Duration? {
         get { connectTime.value }
         set { connectTime.value = newValue }
     }
-    /// The TLS handshake.
+    /// The duration of the TLS handshake.
     public var tls: Duration? {
         get { tlsTime.value }
         set { tlsTime.value = newValue }
     }
-    /// From when the request goes out, over a connection that is there, to the head of the response.
+    /// The time from sending the request on an established connection to the head of the response.
     public var firstByte: Duration? {
         get { firstByteTime.value }
         set { firstByteTime.value = newValue }
@@ -33,12 +32,11 @@ public struct Timings: Sendable {
     private var tlsTime = MeasuredTime()
     private var firstByteTime = MeasuredTime()
 
-    /// No phase happened yet.
+    /// Creates timings without any phase.
     public init() {}
 }
 
-/// A time that was measured, or not, in eight bytes; a `Duration?` takes 32, and each request in
-/// flight has six.
+/// An optional time in eight bytes; a `Duration?` takes 32, and each request in flight has six.
 struct MeasuredTime: Sendable {
     private var nanoseconds = MeasuredTime.none
 
@@ -55,7 +53,7 @@ struct MeasuredTime: Sendable {
                 nanoseconds = MeasuredTime.none
                 return
             }
-            // Up to 9 s fit into 64 bits, whose division costs a tenth of the wide one.
+            // Up to 9 s fit into 64 bits, whose division costs a tenth of the 128-bit one.
             if let small = Int64(exactly: attoseconds) {
                 nanoseconds = small / 1_000_000_000
             } else {
@@ -68,7 +66,7 @@ struct MeasuredTime: Sendable {
 }
 
 extension Timings: CustomStringConvertible {
-    /// The phases that happened, such as `connect 0.5 ms, first byte 12.25 ms`.
+    /// The phases that occurred, such as `connect 0.5 ms, first byte 12.25 ms`.
     public var description: String {
         let phases = [
             ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls),

@@ -1,11 +1,10 @@
-/// Adds the credential to each attempt: exactly one in its place, and only towards the origins it is
-/// meant for.
+/// Adds exactly one credential to each attempt, and only for the configured origins.
 public struct AuthorizationInterceptor: RequestInterceptor {
     /// The treatment of a request with its own credential.
     package enum ClientCredentialPolicy: String, Sendable {
         /// The channel's credential replaces it.
         case replace
-        /// It is sent as it is, without the channel's.
+        /// The client's credential is sent unchanged, without the channel's.
         case keep
         /// The request is refused (403).
         case reject
@@ -14,14 +13,14 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let place: CredentialPlace
     private let origins: [Origin]
-    /// The parts for a request that is not signed in place; separate, so that visiting the step copies little.
+    /// The data for requests that are not signed in place; boxed, so that visiting the step copies little.
     private let rules: Rules
 
     private final class Rules: Sendable {
         let onClientCredential: ClientCredentialPolicy
         let refusals: RefusalRule
         let identity: String?
-        /// Knows the signatures of apps, where these are more than a field.
+        /// Recognizes the client's signature if it consists of more than a field.
         let signatures: (any SignatureRecognizing)?
 
         init(
@@ -37,14 +36,15 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
     }
 
-    /// Makes the step.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - authorizer: gives the credential.
-    ///   - place: where it goes; `nil` for the authorizer's own field.
-    ///   - origins: where the credential may go, in the sense of RFC 9700 §4.9.1; a request to any
-    ///     other origin goes without it.
-    ///   - refusals: which answers may mean that the credential was refused. Default: a 401.
+    ///   - authorizer: the source of the credential.
+    ///   - place: the place of the credential; `nil` selects the authorizer's own field.
+    ///   - origins: the origins that may receive the credential, as in RFC 9700 §4.9.1; a request to any
+    ///     other origin
+    ///     is sent without it.
+    ///   - refusals: the responses that may mean that the credential was refused. Default: a 401.
     public init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
@@ -60,7 +60,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         )
     }
 
-    /// As above, with the treatment of a credential in the request, and the name of the account.
+    /// Creates the interceptor with a policy for the client's own credential and the name of the identity.
     package init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
@@ -82,8 +82,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
 
     /// Sends the request with the credential.
     ///
-    /// - Throws: `NetworkError` of kind `.httpRequestDenied` for a request with its own
-    ///   credential under `reject`; what the authorizer throws; what `next` throws.
+    /// - Throws: `NetworkError` of kind `.httpRequestDenied` for a request with its own credential under
+    ///   `reject`;
+    ///   the errors of the authorizer and of `next`.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
@@ -92,7 +93,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         guard var facts = try begin(request, &context) else {
             return try await next.send(request, context: &context)
         }
-        // So that a failure below still says which kind of credential was wanted.
+        // If a step below fails, the facts still contain the kind of the credential.
         context.authorization = facts
         let credential: Credential
         if let own = context.ownCredential {
@@ -109,7 +110,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             do {
                 credential = try await authorizer.credential(until: context.deadline)
             } catch let error as NetworkError where error.kind == .httpResponseTimeout {
-                // The deadline of the exchange: only the context knows its setting.
+                // This is the deadline of the exchange; only the context knows its setting.
                 throw context.deadlineSetting.map { .timeout(.credential, after: $0) } ?? error
             }
             facts.isRefreshed = true
@@ -125,7 +126,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         let response = try await next.send(authorized, context: &context)
         credential.proof?.learn(from: response.headers, of: request.origin)
         credential.signing?.learn(from: response)
-        // A gateway's error does not tell whether the token is good.
+        // The error of a gateway does not show whether the token is valid.
         if !credential.isProven, !rules.refusals.mayApply(to: response.status),
             response.status.rawValue < 500,
             !RPCStatus.isRefusal(response, over: context.version), credential.prove()
@@ -135,8 +136,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return response
     }
 
-    /// Signs the request in place, if that takes no wait and can be undone: with a current credential
-    /// that a response has proved, that is the same for each request, and that takes no other's place.
+    /// Signs the request in place if that requires no wait and can be undone, and returns whether it did.
+    ///
+    /// This requires a current and proven credential that is the same for each request, and an unused field.
     func sign(_ request: inout Request, _ context: inout RequestContext) -> Bool {
         guard case .header(let field) = place.location,
             context.ownCredential == nil, let credential = authorizer.currentCredential(),
@@ -148,18 +150,19 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return true
     }
 
-    /// Takes the credential out again.
+    /// Removes the credential from the request.
     func unsign(_ request: inout Request) {
         if let field = place.fieldName { request.headers.remove(field) }
     }
 
-    /// The facts before there is a credential; `nil` if the request is sent without the channel's.
+    /// Returns the facts known before the credential; `nil` if the request is sent without the channel's
+    /// credential.
     private func begin(
         _ request: Request,
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
         var facts = newFacts(context)
-        // An earlier attempt's facts must not make this one look signed.
+        // The facts of an earlier attempt must not make this one look authorized.
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         let isOccupied = place.isOccupied(in: request)
@@ -174,7 +177,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return facts
     }
 
-    /// Returns the facts without those of earlier attempts, except for the wait.
+    /// Returns new facts that keep the wait and the refresh of earlier attempts.
     private func newFacts(_ context: borrowing RequestContext) -> AuthorizationFacts {
         var facts = AuthorizationFacts(kind: authorizer.kind)
         facts.identity = rules.identity
@@ -194,13 +197,13 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         context.sentCredential = credential
     }
 
-    /// Adds the proof that a bound token goes with: its own for each attempt (RFC 9449 §4.1).
+    /// Adds the proof that a bound token requires, a new one for each attempt (RFC 9449 §4.1).
     private static func prove(_ request: inout Request, with credential: Credential) throws {
         guard let proof = credential.proof else { return }
         do {
             try proof.attach(to: &request)
         } catch {
-            // Never sent without a proof: the token is bound.
+            // Do not send the request without a proof, because the token is bound.
             throw NetworkError(
                 .credentialUnavailable,
                 side: .proxy,
@@ -211,7 +214,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
     }
 
-    /// The refusal of a request with its own credential in a place, or else with its own signature.
+    /// Returns the error for a request with its own credential in a place, or with its own signature if
+    /// `nil`.
     private static func denied(_ place: CredentialPlace?) -> NetworkError {
         let own =
             switch place?.location {

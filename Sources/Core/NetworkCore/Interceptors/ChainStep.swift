@@ -1,7 +1,7 @@
 extension RequestChain {
     /// An interceptor as the chain runs it.
     ///
-    /// Built-in ones have a case each, so that the chain can call them directly.
+    /// Each built-in interceptor has its own case, so that the chain can call it directly.
     enum Step {
         case headers(Place<DefaultHeadersInterceptor>)
         case coding(Place<CodingInterceptor>)
@@ -34,7 +34,7 @@ extension RequestChain {
             }
         }
 
-        /// Whether the step has nothing to do about a response.
+        /// Whether the step accepts a response without further work.
         func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
             switch self {
             case .coding(let place): place.interceptor.accepts(response)
@@ -46,7 +46,7 @@ extension RequestChain {
         }
     }
 
-    /// Shared, so that visiting an interceptor does not copy it.
+    /// A reference to an interceptor, so that visiting it does not copy it.
     final class Place<Interceptor: Sendable>: Sendable {
         let interceptor: Interceptor
 

@@ -1,11 +1,11 @@
 /// The decoding of content in a chain.
 package struct ContentCodings: Sendable {
-    /// The codings that are asked for, best known first (RFC 9110 §12.5.3).
+    /// The requested codings, in order of preference (RFC 9110 §12.5.3).
     package var accepted: String
-    /// The body of a response without one of its codings, the outermost; `nil` if the coding is unknown.
+    /// Returns a body without its outermost coding; `nil` if the coding is unknown.
     package var decode: @Sendable (HTTPBody, _ coding: Substring) -> HTTPBody?
 
-    /// Describes codings.
+    /// Creates the codings.
     package init(
         accepted: String,
         decode: @escaping @Sendable (HTTPBody, _ coding: Substring) -> HTTPBody?
@@ -15,12 +15,13 @@ package struct ContentCodings: Sendable {
     }
 }
 
-/// Asks for compressed content and decodes it.
+/// Requests compressed content and decodes it.
 ///
-/// A request for a range or for `identity` gets its bytes as they are: they are counted or stored. A coding
-/// that is unknown stays, in the field as well, and so do those below it.
+/// The content is not decoded if the request has a range or requests `identity`, because the client counts or
+/// stores the bytes. An unknown coding remains in the content and in the field, and so do the codings below
+/// it.
 struct CodingInterceptor: RequestInterceptor {
-    /// The number of codings of one content that are decoded; honest servers use one.
+    /// The maximum number of decoded codings of one response; well-behaved servers use one.
     private static let limit = 3
 
     private let codings: ContentCodings
@@ -77,7 +78,7 @@ struct CodingInterceptor: RequestInterceptor {
         if !names.isEmpty {
             response.headers.append(.contentEncoding, validated: names.joined(separator: ", "))
         }
-        // They are those of the encoded content.
+        // The removed `Content-Length` is that of the encoded content.
         response.headers.remove(HTTPFieldName.contentLength)
         return response
     }

@@ -1,26 +1,26 @@
 /// Edits the field section: removes fields, adds missing ones, and replaces others.
 ///
-/// A name stands for all of its spellings: `X_Debug` is no way around a rule about `X-Debug`.
+/// A name matches all of its spellings, so `X_Debug` does not bypass a rule for `X-Debug`.
 public struct DefaultHeadersInterceptor: RequestInterceptor {
     private let defaults: [HTTPField]
-    /// The defaults as a section, for a request that has none of them.
+    /// The defaults as a field section, for requests that have none of them.
     private let allDefaults: HTTPHeaders
     private let replacements: [HTTPField]
     private let removed: [HTTPFieldName]
 
-    /// Makes the editor.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - defaults: added only where the request has no such field; the first of a name counts.
+    ///   - defaults: fields that are added if the request does not have them; the first of each name counts.
     ///   - replacements: fields that replace those of the request.
-    ///   - removed: taken out, before the others are put in.
+    ///   - removed: fields that are removed before the others are added.
     public init(
         defaults: HTTPHeaders = [:],
         replacements: HTTPHeaders = [:],
         removed: [HTTPFieldName] = []
     ) {
         var all = HTTPHeaders()
-        // The first of a name is the default; no other would be added after it.
+        // Only the first field of a name is a default; the others would never be added.
         self.defaults = defaults.filter { field in
             guard !all.contains(field.name) else { return false }
             all.append(field)
@@ -31,10 +31,10 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
         self.removed = removed
     }
 
-    /// Whether there are no rules: it is left out of the stack then.
+    /// Whether there are no rules, so that the stack omits the interceptor.
     public var isIdle: Bool { defaults.isEmpty && replacements.isEmpty && removed.isEmpty }
 
-    /// Edits the request and sends it on.
+    /// Edits the request and sends it.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
@@ -57,7 +57,7 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
 
     private func fillIn(_ headers: inout HTTPHeaders) {
         guard headers.mayOverlap(allDefaults) else { return headers.append(allDefaults) }
-        // By position: a field taken out of its array would be copied.
+        // Use indices, because iteration would copy each field.
         for index in defaults.indices where !headers.contains(like: defaults[index].name) {
             headers.append(defaults[index])
         }

@@ -1,12 +1,14 @@
-/// Sends a request with the first of several credentials that is neither limited nor dead, and with the
-/// next one if the first turns out to be either.
+/// Sends a request with the first credential that is neither limited nor dead; on failure, tries the next
+/// one.
 ///
 /// A credential is limited after a 429 (RFC 6585 §4) or a 402, for the time in `Retry-After`. It is dead if
-/// there is no token, or if a renewal cannot help after a 401. No request waits for a credential: if all
-/// are refused, the app gets the response with the shortest wait. Calls the chain of each credential at
+/// there
+/// is no token, or if a renewal cannot help after a 401. No request waits for a credential: if all are
+/// refused,
+/// the client gets the response with the shortest wait. The interceptor calls the chain of each credential at
 /// most once, and never `next`.
 package struct FallbackInterceptor: RequestInterceptor {
-    /// A credential with the chain that signs with it and sends.
+    /// A credential, with the chain that authorizes a request with it and sends it.
     package struct Account: Sendable {
         let chain: RequestChain
         let rest: CredentialRest
@@ -17,12 +19,13 @@ package struct FallbackInterceptor: RequestInterceptor {
     private let replayLimit: Int
     private let spill: BodySpill?
 
-    /// Makes the step.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - accounts: the credentials in the order of their use; at most 64.
-    ///   - clock: measures their cool-downs.
-    ///   - replayLimit: the largest number of bytes of a streamed request body to keep for the next one.
+    ///   - accounts: the credentials in order of preference; at most 64.
+    ///   - clock: the clock that measures their cool-downs.
+    ///   - replayLimit: the largest number of bytes of a streamed request body to keep for the next
+    ///     credential.
     ///   - spill: the store for longer bodies; `nil` if they are not kept.
     package init(
         _ accounts: [Account],
@@ -58,7 +61,7 @@ package struct FallbackInterceptor: RequestInterceptor {
             ? request.keepBody(upTo: replayLimit, spill: spill, length: length) : nil
         defer { buffer?.release() }
         var attempt = request
-        // The best response for the app so far.
+        // The best response for the client so far.
         var held: Refusal?
         defer { held?.response.body.cancel() }
         for account in order.dropLast() {
@@ -82,7 +85,7 @@ package struct FallbackInterceptor: RequestInterceptor {
         return try await send(attempt, withLast: last, &held, &context)
     }
 
-    /// Sends with the last credential; returns the best of all responses.
+    /// Sends the request with the last credential; returns the best of all responses.
     private func send(
         _ request: Request,
         withLast account: Account,
@@ -96,7 +99,7 @@ package struct FallbackInterceptor: RequestInterceptor {
             hold(refusal, &held)
         } catch let error as NetworkError where error.isLackOfCredential {
             note(error, account)
-            // A response of the upstream tells the app more than this error.
+            // A response of the upstream tells the client more than this error.
             guard held != nil else { throw error }
             if context.attempts == sent { context.withdrawAttempt() }
         }
@@ -107,11 +110,11 @@ package struct FallbackInterceptor: RequestInterceptor {
     /// A response after which another credential may succeed.
     private struct Refusal {
         let response: Response
-        /// When the credential may be used again; `nil` if it is dead.
+        /// The end of the credential's cool-down; `nil` if the credential is dead.
         let end: ContinuousClock.Instant?
     }
 
-    /// Keeps the response with the shorter wait, and drops the other.
+    /// Keeps the response with the shorter wait, and cancels the other.
     private func hold(_ refusal: Refusal, _ held: inout Refusal?) {
         guard let other = held else { return held = refusal }
         let isBetter =
@@ -124,8 +127,8 @@ package struct FallbackInterceptor: RequestInterceptor {
         if isBetter { held = refusal }
     }
 
-    /// The credentials for a request: those without a cool-down or, if all have one, the one whose
-    /// cool-down ends first.
+    /// Returns the credentials for a request: those without a cool-down, or else the one whose cool-down ends
+    /// first.
     private func order(in context: borrowing RequestContext) -> [Account] {
         let (places, preferred) = (context.accounts, context.preferredAccounts)
         let now = clock.now
@@ -142,19 +145,20 @@ package struct FallbackInterceptor: RequestInterceptor {
         return resting.min { $0.end < $1.end }.map { [$0.account] } ?? []
     }
 
-    /// Why another credential may succeed after a response; `nil` if the response is final.
+    /// Returns the refusal if another credential may succeed after a response; `nil` if the response is
+    /// final.
     private func refusal(
         _ response: Response,
         _ account: Account,
         _ context: borrowing RequestContext
     ) -> Refusal? {
-        // The app's own credential was kept, and no other one is used.
+        // The client's own credential was kept, so no other one is used.
         guard let facts = context.authorization else { return nil }
         if response.status == 429 || response.status == 402 {
             account.rest.begin(after: response.headers, on: clock)
             return Refusal(response: response, end: account.rest.end(at: clock.now) ?? clock.now)
         }
-        // A 401, or the API's own form of it.
+        // This is a 401, or the API's equivalent.
         if facts.notReplayed?.isDeath == true {
             account.rest.begin(after: [:], on: clock)
             return Refusal(response: response, end: nil)
@@ -163,16 +167,16 @@ package struct FallbackInterceptor: RequestInterceptor {
         return nil
     }
 
-    /// Begins the cool-down of a credential without a token: another try would delay the app.
+    /// Begins the cool-down of a credential without a token, because another attempt would delay the client.
     private func note(_ error: NetworkError, _ account: Account) {
-        // A credential that needs a sign-in fails at once.
+        // A credential that requires a sign-in fails immediately.
         guard error.kind == .credentialUnavailable else { return }
         account.rest.begin(for: error.retryAfter.map { .seconds($0) }, on: clock)
     }
 }
 
 extension NotReplayed {
-    /// Whether the credential itself was refused, and nothing can renew it now.
+    /// Whether the credential itself was refused, and cannot be renewed now.
     fileprivate var isDeath: Bool {
         switch self {
         case .staticCredential, .alreadyReplayed, .tokenRefusedAgain, .sameToken, .excess,

@@ -1,34 +1,35 @@
-/// The one order in which interceptors see a request, outermost first.
+/// The only order in which interceptors process a request, outermost first.
 ///
-/// A channel of the daemon and one of a program set the steps that they use; the others are omitted.
-/// A new step of netproxy's own goes to `interceptors`, unless it has to run for every attempt.
-/// The record of an exchange is not among the steps: it begins before a channel is known and ends
-/// after the last byte, so the code around the chain writes it.
+/// Channels of the daemon and of programs set the steps that they use; the others are omitted. Add a new
+/// interceptor to `interceptors`, unless it must run for every attempt. The record of an exchange is not a
+/// step:
+/// it begins before the channel is known and ends after the last byte, so the code around the chain writes
+/// it.
 package struct InterceptorStack: Sendable {
-    /// The signing of requests.
+    /// The authorization of requests.
     package struct Signing: Sendable {
-        /// Supplies the credential.
+        /// The source of the credential.
         package var authorizer: any Authorizing
-        /// The name of the account, for the log; `nil` without names.
+        /// The name of the identity, for the log; `nil` without names.
         package var identity: String?
-        /// The cool-down of the account, if there are others.
+        /// The cool-down of the credential, if there are others.
         package var rest = CredentialRest()
-        /// The place of the credential in a request; `nil`: the authorizer's own field.
+        /// The place of the credential in a request; `nil` selects the authorizer's own field.
         package var place: CredentialPlace?
-        /// The only origin that may get the credential.
+        /// The only origin that may receive the credential.
         package var origin: Origin
         /// Whether a request is sent again after a 401.
         package var replays = true
         /// The responses that refuse a credential.
         package var refusals = RefusalRule()
-        /// The number of bytes of a streamed body that are kept for the retry.
+        /// The maximum number of bytes of a streamed body to keep for the retry.
         package var replayLimit: Int
         /// The store for longer bodies; `nil` if they are not kept.
         package var spill: BodySpill?
-        /// The treatment of a credential in the request.
+        /// The treatment of the client's own credential.
         package var onClientCredential = AuthorizationInterceptor.ClientCredentialPolicy.replace
 
-        /// Signs with the credentials of an authorizer.
+        /// Creates a value that authorizes requests with the credentials of an authorizer.
         package init(by authorizer: any Authorizing, for origin: Origin, replayLimit: Int) {
             self.authorizer = authorizer
             self.origin = origin
@@ -36,51 +37,51 @@ package struct InterceptorStack: Sendable {
         }
     }
 
-    /// Edits fields.
+    /// The interceptor that edits fields.
     package var headers: DefaultHeadersInterceptor?
-    /// Interceptors that see one request and one response per exchange: a program's own, and any of
-    /// netproxy's that need no other place.
+    /// The interceptors that run once per exchange: a program's own, and those of netproxy without a fixed
+    /// position.
     package var interceptors: [any RequestInterceptor] = []
-    /// Adds fields that neither the request nor an interceptor has set.
+    /// The interceptor that adds the fields that neither the request nor an interceptor has set.
     package var fallbacks: DefaultHeadersInterceptor?
-    /// The decoding of content; `nil` passes its bytes on unchanged.
+    /// The decoding of content; `nil` returns the content unchanged.
     package var codings: ContentCodings?
-    /// The redirects that are followed; `nil` returns each as the response.
+    /// The policy for redirects; `nil` returns each redirect as the response.
     package var redirects: RedirectPolicy?
-    /// Keeps and sends cookies.
+    /// The interceptor that stores and sends cookies.
     package var cookies: (any RequestInterceptor)?
-    /// Repeats failed requests.
+    /// The interceptor that retries failed requests.
     package var retry: RetryInterceptor?
-    /// Adds the credential.
+    /// The authorization with the credential.
     package var signing: Signing?
-    /// Further credentials, in the order in which they are used when those before are limited or dead.
+    /// Further credentials, in order of preference after the first one is limited or dead.
     package var spareSignings: [Signing] = []
-    /// The number of bytes of content without a length that are kept, to be sent with a length after a 411.
+    /// The maximum number of bytes to keep of content without a length, for a second attempt after a 411.
     package var lengthLimit = 0
-    /// Refuses requests that must not leave.
+    /// The interceptor that refuses requests to other hosts and unencrypted credentials.
     package var originGuard: OriginGuard?
 
-    /// The cool-downs of several credentials.
+    /// The cool-downs, if there are several credentials.
     package var rests: [CredentialRest] {
         spareSignings.isEmpty ? [] : ([signing].compactMap { $0 } + spareSignings).map(\.rest)
     }
 
-    /// An empty stack.
+    /// Creates an empty stack.
     package init() {}
 
-    /// The interceptors in their order, before a transport.
+    /// Returns the chain of the interceptors in their order, with a transport at the end.
     package func chain(to transport: any HTTPTransport) -> RequestChain {
         let order: [[RequestChain.Step]] = [
-            // First, so that the channel adds the same fields to every attempt.
+            // First, so that every attempt gets the same fields.
             steps(headers, RequestChain.Step.headers),
-            // Outside of retries and signing: each of them sees one request and one response.
+            // Outside retries and authorization, so that each of them sees one request and one response.
             interceptors.map { .other(RequestChain.Place($0)) },
-            // After them: only fields that no other step has set.
+            // After them, to add only the fields that no other step has set.
             steps(fallbacks, RequestChain.Step.headers),
-            // Inside of a program's interceptors, which see the same content as the program.
+            // Inside the program's interceptors, which see the same content as the program.
             steps(codings.map(CodingInterceptor.init), RequestChain.Step.coding),
-            // Inside of a program's interceptors, which see one response; outside of what belongs to
-            // one URL.
+            // Inside the program's interceptors, which see one response; outside the steps that apply to one
+            // URL.
             steps(
                 redirects.flatMap { policy in
                     guard policy.limit > 0 else { return nil }
@@ -91,17 +92,19 @@ package struct InterceptorStack: Sendable {
                 },
                 RequestChain.Step.redirect
             ),
-            // For each URL: a redirect sets and gets cookies.
+            // For each URL, because a redirect both sets and receives cookies.
             cookies.map { [.other(RequestChain.Place($0))] } ?? [],
-            // Around reauthorization: a connection that fails while a 401 is answered is retried, too.
+            // Around reauthorization, so that a connection failure during the replay after a 401 is retried,
+            // too.
             steps(retry, RequestChain.Step.retry),
-            // Inside of retries, which wait; another credential is tried at once.
+            // Inside retries, which wait; another credential is tried immediately.
             accounts(to: transport),
         ]
         return RequestChain(order.flatMap { $0 }, transport: transport)
     }
 
-    /// The signing steps: one credential signs in this chain, several each in their own.
+    /// Returns the authorization steps: in this chain for one credential, in a chain per credential for
+    /// several.
     private func accounts(to transport: any HTTPTransport) -> [RequestChain.Step] {
         guard let signing, !spareSignings.isEmpty else { return steps(of: signing) }
         let accounts = ([signing] + spareSignings).map { signing in
@@ -124,10 +127,10 @@ package struct InterceptorStack: Sendable {
         ]
     }
 
-    /// The steps that see each attempt with a credential.
+    /// Returns the steps for each attempt with a credential.
     private func steps(of signing: Signing?) -> [RequestChain.Step] {
         let order: [[RequestChain.Step]] = [
-            // Outside of signing, so that the second attempt gets the new credential.
+            // Outside authorization, so that the second attempt gets the new credential.
             steps(
                 signing.map {
                     ReauthorizationInterceptor(
@@ -140,14 +143,14 @@ package struct InterceptorStack: Sendable {
                 },
                 RequestChain.Step.reauthorization
             ),
-            // Inside of the steps that keep content for another attempt, since it uses their copy.
+            // Inside the steps that keep content for another attempt, because it uses their copy.
             steps(
                 lengthLimit > 0 ? LengthInterceptor(limit: lengthLimit) : nil,
                 RequestChain.Step.length
             ),
-            // After everything that could change where the request goes.
+            // After all steps that could change the destination.
             steps(originGuard, RequestChain.Step.originGuard),
-            // Last: the credential is for the request as it leaves.
+            // Last, because the credential must match the request as it is sent.
             steps(
                 signing.map {
                     AuthorizationInterceptor(
@@ -174,7 +177,7 @@ package struct InterceptorStack: Sendable {
         return stack
     }
 
-    /// The step of an interceptor, if there is one.
+    /// Returns the step of an interceptor, if there is one.
     private func steps<Interceptor>(
         _ interceptor: Interceptor?,
         _ step: (RequestChain.Place<Interceptor>) -> RequestChain.Step

@@ -1,16 +1,16 @@
-/// Sends content without a known length once more, with its length, where the origin insists on one.
+/// Sends content without a length again, with its length, if the origin requires one.
 ///
-/// RFC 9110 §15.5.12: a 411 refuses the request for the lack of `Content-Length` alone, so that nothing
-/// was acted on, whatever the method. Calls `next` twice at most.
+/// A 411 refuses the request only for lack of `Content-Length` (RFC 9110 §15.5.12), so the server has not
+/// processed it and the method does not matter. The interceptor calls `next` at most twice.
 struct LengthInterceptor: RequestInterceptor {
-    /// The number of bytes of content that are kept.
+    /// The maximum number of bytes of content to keep.
     private let limit: Int
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Whether a request needs no look: almost every one has a length.
+    /// Whether the request can bypass the step; almost every request has a length.
     func isIdle(for request: borrowing Request) -> Bool {
         guard limit > 0, case .stream(_, nil) = request.body else { return true }
         return false
@@ -30,7 +30,7 @@ struct LengthInterceptor: RequestInterceptor {
         do {
             again.body = .bytes(try await again.body.collect(upTo: limit))
         } catch let error as NetworkError where error.kind == .httpResponseBodySize {
-            // Too much to keep: the app gets the origin's own answer.
+            // The content is too long to keep, so the client gets the response of the origin.
             return refusal
         }
         refusal.body.cancel()

@@ -1,11 +1,11 @@
-/// Refuses what must not leave: a request to a host other than the channel's, and a credential to an
-/// origin other than the endpoint's or in the clear.
+/// Refuses requests to hosts other than the channel's, and credentials for other origins or without
+/// encryption.
 package struct OriginGuard: RequestInterceptor {
-    /// The origins that may get the credential.
+    /// The origin that may receive the credential.
     package enum Credential {
         /// The request carries no credential.
         case none
-        /// To one origin; over `http` only if that is allowed, or to this machine.
+        /// The credential is for one origin; `http` is allowed only with `inClear` or to this machine.
         case only(Origin, inClear: Bool)
     }
 
@@ -15,12 +15,12 @@ package struct OriginGuard: RequestInterceptor {
 
     package init(host: String?, credential: Credential) {
         text = host
-        // Brackets, so that an IPv6 address can be named without, as `Origin.host` has it.
+        // Add brackets, because an IPv6 address may be configured without them, as in `Origin.host`.
         self.host = host.flatMap { Authority($0) ?? Authority("[\($0)]") }
         self.credential = credential
     }
 
-    /// Whether there is nothing to refuse: such a guard is left out of the chain.
+    /// Whether there is nothing to refuse, so that the chain omits the guard.
     package var isIdle: Bool {
         if case .none = credential { text == nil } else { false }
     }
@@ -34,7 +34,7 @@ package struct OriginGuard: RequestInterceptor {
         return try await next.send(request, context: &context)
     }
 
-    /// Checks where a request goes.
+    /// Checks the destination of a request.
     ///
     /// - Throws: `http_request_denied`.
     func check(_ request: borrowing Request) throws {

@@ -1,11 +1,12 @@
-/// Sends a request once more when its token was refused and there is another token.
+/// Sends a request again if its token was refused and there is another token.
 ///
-/// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
-/// Calls `next` at most twice, and once more each for an origin that does not know `Expect`, for one that
-/// wants another proof of possession, and after a replay with a token that may be older than the 401. A
-/// refusal that cannot be cured is passed through as the upstream sent it, with the reason in
-/// `context.authorization`. What counts as a refusal, besides a 401 and a gRPC call's UNAUTHENTICATED, is
-/// in a `RefusalRule`.
+/// It runs outside `AuthorizationInterceptor`, so that the second attempt gets the new credential. It calls
+/// `next` at most twice, plus once each for an origin that does not support `Expect`, for one that requires
+/// another proof of possession, and after a replay with a token that may be older than the 401. If it cannot
+/// resolve a refusal, it returns the upstream's response unchanged and records the reason in
+/// `context.authorization`. Refusals are a 401, UNAUTHENTICATED in a gRPC call, and the responses that match
+/// the
+/// `RefusalRule`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let replays: Bool
@@ -13,16 +14,18 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     private let spill: BodySpill?
     private let refusals: RefusalRule
 
-    /// Makes the interceptor.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - authorizer: judges a 401; the same that signs.
-    ///   - replays: whether a request is sent again. If not, a 401 still renews the token, if that
-    ///     may help the next request. Default yes.
-    ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
+    ///   - authorizer: the authorizer that evaluates a 401; the same as in `AuthorizationInterceptor`.
+    ///   - replays: whether a request is sent again. If not, a 401 still renews the token if that may help
+    ///     the next
+    ///     request. Default `true`.
+    ///   - replayLimit: the maximum number of bytes of a streamed request body to keep for the second
+    ///     attempt.
     ///     Default 64 KiB.
-    ///   - spill: where longer bodies are kept; `nil` if they are not.
-    ///   - refusals: which answers mean that the token was refused. Default: a 401.
+    ///   - spill: the store for longer bodies; `nil` if they are not kept.
+    ///   - refusals: the responses that mean that the token was refused. Default: a 401.
     public init(
         authorizer: any Authorizing,
         replays: Bool = true,
@@ -37,7 +40,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         self.spill = spill
     }
 
-    /// Sends the request, and again where that may cure a 401.
+    /// Sends the request, and again if that may resolve a 401.
     ///
     /// - Throws: the errors of `next`.
     public func intercept(
@@ -61,7 +64,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             case .passThrough(let reason): return try leave(response, as: reason, &context)
             case .attempt(let reason, let own): (cause, credential) = (reason, own)
             }
-            // Looked at again: while the token was renewed the upload may have gone on.
+            // Check again, because the upload may have continued during the renewal.
             guard var again = request.again() else {
                 return try leave(response, as: .bodyNotReplayable, &context)
             }
@@ -69,7 +72,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             if cause == .unauthorized { context.authorization?.isRefreshed = true }
             context.ownCredential = credential
             let drained = await drain(response.body, context)
-            // The body has arrived or is arriving: there is no reason to ask first.
+            // The body has arrived or is arriving, so there is no need for `Expect`.
             again.headers.remove(HTTPFieldName.expect)
             let sent = context.attempts
             do {
@@ -77,7 +80,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             } catch let error as NetworkError
                 where error.mayLackCredential && context.attempts == sent
             {
-                // The new token expired before it was used; the upstream's answer is more informative.
+                // The new token expired before its use; the response of the upstream is more informative.
                 guard let drained else { throw error }
                 response.body = drained.isEmpty ? .empty : .bytes(drained)
                 context.withdrawAttempt()
@@ -87,7 +90,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return response
     }
 
-    /// Whether there is no body that would have to be kept for a replay: the chain may send first.
+    /// Whether there is no body to keep for a replay, so that the chain can send the request first.
     func begin(_ request: borrowing Request) -> Bool {
         guard replays, case .stream = request.body else { return true }
         return false
@@ -100,8 +103,11 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             || context.authorization == nil
     }
 
-    /// Reads what helps to judge an answer: of a 401 what has arrived, since an API may say there what
-    /// is wrong; of another status all, where the rule asks for its content.
+    /// Reads the part of the content that helps to evaluate a response.
+    ///
+    /// For a 401, this is the part that has already arrived, since an API may describe the error there. For
+    /// another
+    /// status, it is all content, if the rule requires it.
     private func readAhead(_ response: inout Response) async -> ByteSlice? {
         let reach: PeekedBody.Reach
         if response.status == 401 {
@@ -121,8 +127,8 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Sends the request for the first time.
     ///
-    /// An upload that is not kept for a replay, because it is too long or can be read again, asks first
-    /// where the credential may be refused: a 401 then costs no body.
+    /// Adds `Expect` to an upload that is not kept for a replay (because it is too long or repeatable) if the
+    /// credential may be refused, so that a 401 does not consume the body.
     private func first(
         _ request: Request,
         context: inout RequestContext,
@@ -135,22 +141,22 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         var asking = request
         asking.headers.append(.expect, validated: "100-continue")
         let response = try await next.send(asking, context: &context)
-        // RFC 9110 §10.1.1: an origin that answers 417 wants the request without the question.
+        // An origin that responds with 417 requires the request without `Expect` (RFC 9110 §10.1.1).
         guard response.status == 417, let plain = request.again() else { return response }
         _ = await drain(response.body, context)
         context.beginNextAttempt(because: .status(417))
         return try await next.send(plain, context: &context)
     }
 
-    /// Whether the token of the next attempt has not served yet, or the nonce of its proof may have
-    /// run out.
+    /// Whether the token of the next attempt has not been used yet, or the nonce of its proof may have
+    /// expired.
     private func mayBeRefused(_ request: Request) -> Bool {
         guard let credential = authorizer.currentCredential() else { return true }
         if let proof = credential.proof, proof.mayBeRefused(by: request.origin) { return true }
         return credential.generation != nil && !credential.isProven
     }
 
-    /// Lets the authorizer judge a refusal.
+    /// Returns the decision on a refusal, based on the authorizer's verdict.
     private func decide(
         on response: Response,
         _ content: ByteSlice?,
@@ -176,14 +182,14 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         )
         let start = authorizer.clock.now
         let verdict = await authorizer.rejected(rejection)
-        // A verdict that is known already takes some microseconds, a renewal more than that.
+        // A cached verdict takes some microseconds, a renewal more than a millisecond.
         if authorizer.clock.now - start >= .milliseconds(1) {
             context.authorization?.addWait(since: start, on: authorizer.clock)
         }
         return ReplayDecision(verdict, to: intent, after: context.retriesOfAccount)
     }
 
-    /// Whether a token that was requested because of a refusal was refused, or a second replay was.
+    /// Whether the server refused a token requested after a refusal, or a second replay.
     private func isReplayOver(_ context: borrowing RequestContext) -> Bool {
         switch context.retriesOfAccount.count(where: { $0 == .unauthorized }) {
         case 0: false
@@ -192,7 +198,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         }
     }
 
-    /// Returns the refusal to the caller.
+    /// Returns the refusal to the caller and records the reason.
     private func leave(
         _ response: Response,
         as reason: NotReplayed,
@@ -200,17 +206,16 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ) throws -> Response {
         context.authorization?.notReplayed = reason
         guard !Task.isCancelled else {
-            // No one is waiting for it.
+            // The caller is no longer waiting for the response.
             response.body.cancel()
             throw NetworkError.cancelled
         }
         return response
     }
 
-    /// Reads a body to its end, so that its connection can be used again: at most 64 KiB, within a
-    /// second.
+    /// Reads a body to its end, at most 64 KiB within one second, so that its connection can be reused.
     ///
-    /// - Returns: the content; `nil` of a body that was cancelled because it is long, slow or broken.
+    /// - Returns: the content; `nil` if the body was canceled because it is too long, too slow or failed.
     private func drain(_ body: HTTPBody, _ context: RequestContext) async -> ByteSlice? {
         let limit = 64 * 1024
         if let length = body.length, length > limit {
@@ -232,7 +237,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 }
 
 extension NetworkError {
-    /// Whether it may mean that there was no credential, if no attempt was made.
+    /// Whether the error may mean that there was no credential, if no attempt was made.
     fileprivate var mayLackCredential: Bool {
         switch kind {
         case .credentialUnavailable, .reauthorizationRequired, .httpResponseTimeout: true

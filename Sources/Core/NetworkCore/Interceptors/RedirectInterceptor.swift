@@ -1,22 +1,23 @@
-/// Follows redirects as a policy allows.
+/// Follows redirects according to a policy.
 ///
-/// Calls `next` once for each request to the origin of the first, which is signed; requests beyond it go
-/// through a chain that adds no credential.
+/// Calls `next` for each request to the first origin, with the credential. Requests to other origins pass
+/// through
+/// a chain that adds no credential.
 struct RedirectInterceptor: RequestInterceptor {
     private let policy: RedirectPolicy
     private let elsewhere: RequestChain
 
-    /// Makes the step.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - policy: which redirects are followed.
+    ///   - policy: the redirects to follow.
     ///   - elsewhere: the chain for requests to other origins.
     init(policy: RedirectPolicy, elsewhere: RequestChain) {
         self.policy = policy
         self.elsewhere = elsewhere
     }
 
-    /// Whether the response is no redirect.
+    /// Whether the response is not a redirect.
     func accepts(_ response: borrowing Response) -> Bool {
         switch response.status.rawValue {
         case 301, 302, 303, 307, 308: false
@@ -67,13 +68,13 @@ struct RedirectInterceptor: RequestInterceptor {
             )
             context.destination = destination
             response = try await chain.send(request, context: &context)
-            // An attempt that was repeated has set it aside.
+            // A retried attempt has reset the destination.
             context.destination = context.destination ?? destination
         }
         return response
     }
 
-    /// A request of the call, by its method and URL.
+    /// A sent request, identified by its method and URL.
     private struct Place: Equatable {
         let method: HTTPMethod
         let url: String
@@ -92,7 +93,7 @@ struct RedirectInterceptor: RequestInterceptor {
         }
     }
 
-    /// The request that follows a redirect.
+    /// Returns the request that follows a redirect.
     private func following(
         _ request: Request,
         _ response: Response,
@@ -130,7 +131,7 @@ struct RedirectInterceptor: RequestInterceptor {
         return following
     }
 
-    /// The request with the method and content that go with a status, still to the same place.
+    /// Returns the request with the method and content that a status requires, before its target changes.
     private func again(_ request: Request, _ status: HTTPStatus) throws(Refusal) -> Request {
         guard status != 303 || request.method == .head else {
             var following = request
@@ -145,7 +146,7 @@ struct RedirectInterceptor: RequestInterceptor {
         return again
     }
 
-    /// Whether a field is about content (RFC 9110 §15.4 and §8, RFC 9530).
+    /// Whether a field describes content (RFC 9110 §15.4 and §8, RFC 9530).
     private static func describesContent(_ name: HTTPFieldName) -> Bool {
         let name = name.text.lowercased()
         return name.hasPrefix("content-") || name == "expect" || name.hasSuffix("digest")
@@ -160,16 +161,15 @@ extension HTTPHeaders {
 }
 
 extension Request {
-    /// The URL, as it is.
+    /// The complete URL.
     fileprivate var place: String { "\(origin)\(target)" }
 }
 
 extension HTTPBody {
-    /// The longest content that is read only so that its connection can be used again, in bytes.
+    /// The maximum length of content to read for the reuse of its connection, in bytes.
     private static let discardLimit = 64 * 1024
 
-    /// Reads the content to its end if that is near, so that the connection is free; otherwise gives it
-    /// up.
+    /// Reads short content to its end so that the connection can be reused; cancels longer content.
     fileprivate func discard() async {
         guard case .stream(let source, let length) = self else { return cancel() }
         guard length ?? 0 <= HTTPBody.discardLimit else { return source.cancel() }

@@ -1,31 +1,33 @@
-/// The redirects that are followed (RFC 9110 §15.4).
+/// The policy for redirects (RFC 9110 §15.4).
 ///
-/// 303 is followed by a GET, or a HEAD after a HEAD; 301, 302, 307 and 308 by the same method with the same
-/// content. No other method becomes GET: the request would do something else than was asked for.
+/// A 303 is followed by a GET, or by a HEAD after a HEAD. 301, 302, 307 and 308 are followed by the same
+/// method
+/// with the same content. No other method becomes GET, because that would change the meaning of the request.
 ///
-/// Never followed are a redirect from https to http, one to a URL that was asked already, unless the
-/// redirect sets a cookie, and one that names no http or https URL or brings user information. Beyond
-/// the first origin a request has neither the channel's credential nor fields that usually hold one,
-/// and gets them for no later redirect either.
+/// Three kinds of redirect are never followed: from https to http; to a URL that the call has already
+/// requested,
+/// unless the redirect sets a cookie; and to a URL that is neither http nor https or that contains user
+/// information. A request beyond the first origin has neither the channel's credential nor the fields that
+/// usually contain one, and a later redirect does not restore them.
 ///
 /// A redirect that is not followed is returned as the response: `unacceptable_response` with its `Location`,
-/// unless the rule for success accepts it.
+/// unless the success rule accepts it.
 public struct RedirectPolicy: Sendable, Hashable {
     /// The maximum number of redirects in one call; 0 follows none.
     ///
     /// Default 5.
     public var limit: Int
-    /// The methods that a redirect may be followed by.
+    /// The methods that may follow a redirect.
     ///
-    /// Default GET and HEAD. A content that can be read only once is not sent again in any case.
+    /// Default GET and HEAD. Content that can be read only once is never sent again.
     public var methods: Set<HTTPMethod>
-    /// Whether a redirect may lead to another origin, without the credential; a channel's `host` binds
-    /// what the program asks for, not where that host sends it.
+    /// Whether a redirect to another origin is followed, without the credential.
     ///
-    /// Default yes.
+    /// The `host` of a channel restricts the requests of the program, not the redirects of that host. Default
+    /// `true`.
     public var crossesOrigins: Bool
 
-    /// Makes a policy.
+    /// Creates a policy.
     public init(
         limit: Int = 5,
         methods: Set<HTTPMethod> = [.get, .head],

@@ -2,28 +2,29 @@ import NetproxyBytes
 
 /// The responses that may refuse the credential.
 ///
-/// A 401 always does (RFC 9110 §15.5.2). Some APIs answer an expired token with another status, such as
-/// 400 or 403, which usually means something else: those are named one by one, and may be told from the
-/// rest by their content.
+/// A 401 always does (RFC 9110 §15.5.2). Some APIs respond to an expired token with another status, such as
+/// 400
+/// or 403, which usually has another meaning. Those statuses must be listed, and their content can narrow
+/// them.
 public struct RefusalRule: Sendable, Hashable {
-    /// The size of the searched content: an error is a sentence, not a document.
+    /// The maximum size of the searched content; error messages are short.
     static let searchLimit = 64 * 1024
 
     /// The statuses besides 401.
     public let statuses: [HTTPStatus]
     /// The text that a response with one of these statuses must contain, byte for byte.
     ///
-    /// Without it every such answer counts. A 401 counts whatever it contains.
+    /// Without it, every such response counts. A 401 counts regardless of its content.
     public let phrase: String?
-    /// Answers that an API tells in its own way; `nil` if there are none.
+    /// Refusals that are specific to an API; `nil` if there are none.
     private let further: FurtherRefusals?
 
-    /// Makes a rule; without arguments only a 401 counts.
+    /// Creates a rule; without arguments, only a 401 counts.
     public init(statuses: [HTTPStatus] = [], phrase: String? = nil) {
         self.init(statuses: statuses, phrase: phrase, further: nil)
     }
 
-    /// As above, with answers that an API tells in its own way.
+    /// Creates a rule with refusals that are specific to an API.
     package init(
         statuses: [HTTPStatus] = [],
         phrase: String? = nil,
@@ -34,21 +35,22 @@ public struct RefusalRule: Sendable, Hashable {
         self.further = further
     }
 
-    /// Whether an answer with this status may be a refusal.
+    /// Whether a response with this status may be a refusal.
     func mayApply(to status: HTTPStatus) -> Bool {
         status == 401 || (!statuses.isEmpty && statuses.contains(status))
             || further?.statuses.contains(status) == true
     }
 
-    /// Whether an answer with this status and these fields, to which the rule may apply and which is no
-    /// 401, is judged by its content.
+    /// Whether the content decides if a response with this status and these fields is a refusal.
+    ///
+    /// The rule must apply to the status, and the status must not be 401.
     func needsContent(of status: HTTPStatus, _ headers: HTTPHeaders) -> Bool {
         (phrase != nil && statuses.contains(status))
             || further.map { $0.statuses.contains(status) && $0.reader.isRefusal(headers) == nil }
                 ?? false
     }
 
-    /// Whether an answer, to whose status the rule may apply, is a refusal.
+    /// Whether a response is a refusal; the rule must apply to its status.
     func applies(to status: HTTPStatus, _ headers: HTTPHeaders, _ content: ByteSlice?) -> Bool {
         if status == 401 { return true }
         if statuses.contains(status) {
@@ -69,30 +71,30 @@ public struct RefusalRule: Sendable, Hashable {
     }
 }
 
-/// Detects refusals by the names that an API gives its errors, if a phrase would match too much.
+/// Detects refusals by an API's own error names, if a phrase would match too much.
 package protocol RefusalReading: Sendable {
-    /// Whether the fields of an answer say that it is a refusal; `nil` where only its content can tell.
+    /// Returns whether a response is a refusal by its fields; `nil` if only its content can decide.
     func isRefusal(_ headers: HTTPHeaders) -> Bool?
 
-    /// Whether an answer whose fields do not say is a refusal, by the beginning of its content.
+    /// Whether a response is a refusal by the beginning of its content, if its fields do not decide.
     func isRefusal(_ headers: HTTPHeaders, _ content: ByteSlice) -> Bool
 }
 
-/// Refusals that an API tells in its own way.
+/// Refusals that are specific to an API.
 ///
-/// A class, so that a rule without them costs no more to copy than one word.
+/// A class, so that a rule without them copies only one word.
 package final class FurtherRefusals: Sendable, Hashable {
-    /// The statuses of the answers that are looked at.
+    /// The statuses of the inspected responses.
     package let statuses: [HTTPStatus]
     let reader: any RefusalReading
 
-    /// Has answers with some statuses judged by a reader.
+    /// Creates refusals for which a reader inspects the responses with some statuses.
     package init(_ statuses: [HTTPStatus], by reader: any RefusalReading) {
         self.statuses = statuses
         self.reader = reader
     }
 
-    /// Whether both judge the same answers by readers of one type.
+    /// Whether both inspect the same statuses with readers of the same type.
     package static func == (one: FurtherRefusals, other: FurtherRefusals) -> Bool {
         one.statuses == other.statuses && type(of: one.reader) == type(of: other.reader)
     }

@@ -1,5 +1,8 @@
-/// What is done about a 401: a new token and a new proof of possession are each tried once in an
-/// exchange, whichever is refused first, and a token that may be older than the first 401 does not count.
+/// The decision after a 401.
+///
+/// An exchange tries a new token and a new proof of possession once each, in any order. A token that may be
+/// older
+/// than the first 401 does not count.
 ///
 /// | renewed before | `replay`, `replayOnce` | `proveAgain` | `passThrough` |
 /// |---|---|---|---|
@@ -8,22 +11,21 @@
 /// | the proof | attempt | `proof_refused` | its reason |
 /// | both | `already_replayed` | `proof_refused` | `already_replayed` |
 ///
-/// A signature that was refused for its time is likewise made again once (`signAgain`).
-///
-/// Where the request could not be sent again in the first place, the reason for that replaces an
-/// attempt.
+/// A signature whose time was refused is also made again once (`signAgain`). If the request cannot be
+/// replayed,
+/// the reason for that replaces an attempt.
 enum ReplayDecision {
-    /// Send the request once more, signed with this credential where there is one.
+    /// Send the request once more, authorized with this credential if there is one.
     case attempt(because: RetryReason, with: Credential?)
-    /// The caller gets the 401, for this reason.
+    /// Return the 401 to the caller, for this reason.
     case passThrough(NotReplayed)
 
-    /// Decides.
+    /// Decides on the next step.
     ///
     /// - Parameters:
     ///   - verdict: the authorizer's verdict on the 401.
-    ///   - intent: the caller's intent, which the authorizer knew.
-    ///   - retries: why the request was sent again before.
+    ///   - intent: the intent that the authorizer received.
+    ///   - retries: the reasons for the earlier retries.
     init(
         _ verdict: Verdict,
         to intent: Rejection.Intent,

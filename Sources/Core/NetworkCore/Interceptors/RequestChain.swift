@@ -2,20 +2,24 @@ import Synchronization
 
 /// The interceptors of a channel in their order, outermost first, with the transport at the end.
 ///
-/// Also the rest of such a chain as an interceptor sees it: a position in the same list, so that
-/// calling `next` allocates nothing.
+/// The `next` of an interceptor is also a chain: a position in the same list, so that a call of `next`
+/// allocates
+/// nothing.
 ///
-/// The built-in steps of an `InterceptorStack` need no call that waits for the response while all goes
-/// well: they edit the request in place, and look at the response when it is there. Any other
-/// interceptor, and each in a list made by hand, is a call around the rest of the chain, which costs
-/// about 2,000 instructions; it does not slow the others.
+/// On the successful path, the built-in steps of an `InterceptorStack` need no call that waits for the
+/// response:
+/// they edit the request in place and inspect the response when it arrives. Any other interceptor, and each
+/// one in
+/// a list made by hand, is a call around the rest of the chain. Such a call costs about 2,000 instructions;
+/// it
+/// does not slow the others.
 public struct RequestChain: Sendable {
     private let links: Links
     private let position: Int
-    /// The outcome that the first `send` returns without sending, if the chain has made that attempt itself.
+    /// The outcome that the first `send` returns if the chain has already made that attempt.
     private let firstOutcome: FirstOutcome?
 
-    /// Makes a chain.
+    /// Creates a chain.
     public init(_ interceptors: [any RequestInterceptor], transport: any HTTPTransport) {
         self.init(interceptors.map { .other(Place($0)) }, transport: transport)
     }
@@ -30,7 +34,7 @@ public struct RequestChain: Sendable {
         firstOutcome = outcome
     }
 
-    /// Whether the first attempt has been made by the time an interceptor is called.
+    /// Whether the first attempt has already been made when an interceptor is called.
     var hasFirstOutcome: Bool { firstOutcome != nil }
 
     /// Sends the request through the rest of the chain.
@@ -47,7 +51,7 @@ public struct RequestChain: Sendable {
             try self.advance(&request, &advance, &context)
             if advance.position == links.steps.count {
                 let earlier = context.attempts
-                // Not every transport counts.
+                // Some transports do not count their attempts.
                 defer { if context.attempts == earlier { context.attempts += 1 } }
                 response = try await links.transport.send(consume request, context: &context)
             } else {
@@ -60,15 +64,15 @@ public struct RequestChain: Sendable {
         return try await handle(response, upTo: end, &advance, &context)
     }
 
-    /// The progress of a request without a call that waits.
+    /// The progress of a request through the steps that need no waiting call.
     private struct Advance {
-        /// The next step; after the last one comes the transport.
+        /// The index of the next step; the transport follows the last one.
         var position: Int
-        /// The steps that will look at the response, one after another.
+        /// The steps that will review the response, one after another.
         var reviewers: Range<Int>
-        /// The request for them.
+        /// The request as the reviewers see it.
         var request: Request?
-        /// The step that signed the request.
+        /// The index of the step that authorized the request.
         var signer: Int?
 
         init(_ position: Int) {
@@ -76,27 +80,27 @@ public struct RequestChain: Sendable {
             reviewers = position..<position
         }
 
-        /// Makes the present step a reviewer.
+        /// Makes the current step a reviewer.
         mutating func addReviewer() {
             let first = reviewers.isEmpty ? position : reviewers.lowerBound
             reviewers = first..<(position + 1)
         }
     }
 
-    /// Takes the request past the steps that need no call around the rest of the chain.
+    /// Moves the request past the steps that need no call around the rest of the chain.
     @inline(never)
     private func advance(
         _ request: inout Request,
         _ advance: inout Advance,
         _ context: inout RequestContext
     ) throws {
-        // Here, where no step edits it any more.
+        // From here on, no step edits the request.
         defer { if !advance.reviewers.isEmpty { advance.request = copy request } }
         while advance.position < links.steps.count {
             switch links.steps[advance.position] {
             case .headers(let place):
-                // A reviewer is given the request as it was when it reached that step, so nothing
-                // may edit it in place after one.
+                // A reviewer must see the request as it was at its own step, so no later step may edit the
+                // request in place.
                 guard advance.reviewers.isEmpty else { return }
                 place.interceptor.edit(&request.headers)
             case .coding(let place):
@@ -125,8 +129,9 @@ public struct RequestChain: Sendable {
         }
     }
 
-    /// The upper bound of the reviewers still to run, if any of them objects to the response: the
-    /// innermost one that does is the last of them.
+    /// Returns the end of the range of reviewers to run; `nil` if none of them objects to the response.
+    ///
+    /// The innermost objecting reviewer is the last one in the range.
     @inline(never)
     private func objection(
         to response: borrowing Response,
@@ -141,7 +146,8 @@ public struct RequestChain: Sendable {
         return nil
     }
 
-    // Never inlined, like the next two, so that their variables take no room in the frame of `send`.
+    // Never inlined, like the next two functions, so that their variables take no space in the frame of
+    // `send`.
     @inline(never)
     private func intercept(
         _ request: Request,
@@ -177,7 +183,7 @@ public struct RequestChain: Sendable {
         return try await review(.success(response), reviewers, &advance, &context)
     }
 
-    /// Runs the reviewers on the outcome of the first attempt, the innermost first.
+    /// Runs the reviewers on the outcome of the first attempt, innermost first.
     private func review(
         _ outcome: Result<Response, any Error>,
         _ reviewers: Range<Int>,
@@ -207,7 +213,7 @@ public struct RequestChain: Sendable {
         return try outcome.get()
     }
 
-    /// An error with the name of the interceptor that threw it, or of the transport.
+    /// Returns an error with the name of the interceptor that threw it, or of the transport.
     private func attributed(_ error: any Error, toStep position: Int) -> any Error {
         guard position < links.steps.count else {
             return NetworkError.attributed(error, .transport)
@@ -228,7 +234,7 @@ extension RequestChain {
         }
     }
 
-    /// The outcome of an attempt, which can be taken once.
+    /// The outcome of an attempt, which can be taken only once.
     private final class FirstOutcome: Sendable {
         private let outcome: Mutex<Result<Response, any Error>?>
 

@@ -1,4 +1,4 @@
-/// One step around the sending of a request.
+/// A step around the sending of a request.
 ///
 /// Code before the call of `next` adapts the request; code after it inspects the response:
 ///
@@ -14,10 +14,11 @@
 ///         }
 ///     }
 ///
-/// An interceptor calls `next` at most once, unless its documentation says otherwise; each call sends
-/// an attempt. Where it stands in the order, `InterceptorStack` says.
+/// An interceptor calls `next` at most once, unless its documentation says otherwise; each call sends an
+/// attempt.
+/// `InterceptorStack` defines the order of the interceptors.
 public protocol RequestInterceptor: Sendable {
-    /// Sends the request on with `next`, or answers by itself.
+    /// Sends the request with `next`, or returns a response of its own.
     ///
     /// - Throws: `NetworkError`; any other error counts as `proxy_internal_error`.
     func intercept(

@@ -1,26 +1,27 @@
-/// Repeats an attempt after a fault of the connection or a status that invites another attempt, within the
-/// budget.
+/// Retries an attempt after a connection failure or a retryable status, within the budget.
 ///
-/// Calls `next` once for each attempt. A streamed body of an idempotent request is kept while it is
-/// sent, within the limits, so that it can be sent again.
+/// Calls `next` once for each attempt. A streamed body of an idempotent request is kept while it is sent,
+/// within
+/// the limits, so that it can be sent again.
 public struct RetryInterceptor: RequestInterceptor {
     private let policy: RetryPolicy
     private let budget: RetryBudget
     private let replayLimit: Int
     private let spill: BodySpill?
     private let clock: any NetworkClock
-    /// The lowest status that the policy repeats.
+    /// The lowest status that the policy retries.
     private let leastStatus: Int
 
-    /// Makes the interceptor.
+    /// Creates the interceptor.
     ///
     /// - Parameters:
-    ///   - policy: which attempts are repeated.
-    ///   - budget: how many may be, shared by all interceptors that have the same one.
-    ///   - replayLimit: how many bytes of a streamed request body are kept for another attempt, where
-    ///     the method is idempotent. Default 64 KiB.
-    ///   - spill: where longer bodies are kept; `nil` if they are not.
-    ///   - clock: measures the waits between attempts and the budget's seconds.
+    ///   - policy: the attempts to retry.
+    ///   - budget: the limit on retries, shared by all interceptors with the same budget.
+    ///   - replayLimit: the maximum number of bytes of a streamed request body to keep for another attempt,
+    ///     if the
+    ///     method is idempotent. Default 64 KiB.
+    ///   - spill: the store for longer bodies; `nil` if they are not kept.
+    ///   - clock: the clock for the waits between attempts and for the budget.
     public init(
         policy: RetryPolicy,
         budget: RetryBudget,
@@ -36,19 +37,19 @@ public struct RetryInterceptor: RequestInterceptor {
         leastStatus = policy.statuses.min() ?? .max
     }
 
-    /// Sends the request, again where the policy allows it.
+    /// Sends the request, and retries it according to the policy.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        // The chain has counted a request whose first attempt it made.
+        // If the chain made the first attempt, it has already counted the request.
         if !next.hasFirstOutcome { budget.countRequest(now: second) }
         let limit = context.retryLimit ?? policy.retries
         var request = request
         var buffer: ReplayBuffer?
         if request.method.isIdempotent, limit > 0 {
-            // Reauthorization, which is further inside, uses the same buffer.
+            // Reauthorization, further inside, uses the same buffer.
             let length = request.body.length
             buffer = request.keepBody(upTo: replayLimit, spill: spill, length: length)
         } else {
@@ -84,27 +85,29 @@ public struct RetryInterceptor: RequestInterceptor {
         }
     }
 
-    /// Counts a request whose body needs neither a watch nor a copy: the chain may send it first.
+    /// Counts a request whose body needs no tracking and no copy, and returns whether this was one.
+    ///
+    /// The chain can then send it first.
     func begin(_ request: borrowing Request) -> Bool {
         if case .stream = request.body { return false }
         budget.countRequest(now: second)
         return true
     }
 
-    /// Whether the policy does not repeat the status.
+    /// Whether the policy does not retry the status.
     func accepts(_ response: borrowing Response) -> Bool {
         let status = response.status.rawValue
         return status < leastStatus || !policy.statuses.contains(status)
     }
 
-    /// Takes a retry from the budget, or records that it is spent.
+    /// Takes a retry from the budget and returns whether one was left; if not, records that in the context.
     private func takeRetry(_ context: inout RequestContext) -> Bool {
         if budget.takeRetry(now: second) { return true }
         context.retries.append(.budgetExhausted)
         return false
     }
 
-    /// Whether a wait is over before the exchange must be.
+    /// Whether a wait ends before the deadline of the exchange.
     private func fits(_ delay: Duration?, _ context: RequestContext) -> Bool {
         guard let delay, let deadline = context.deadline else { return true }
         return clock.now + delay < deadline
@@ -112,7 +115,7 @@ public struct RetryInterceptor: RequestInterceptor {
 
     /// Waits before the next attempt.
     ///
-    /// - Throws: `cancelled`, whatever the outcome before it was.
+    /// - Throws: `cancelled`, regardless of the previous outcome.
     private func pause(
         _ delay: Duration?,
         after outcome: Result<Response, any Error>

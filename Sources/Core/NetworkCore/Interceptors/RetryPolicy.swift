@@ -1,39 +1,40 @@
 import Synchronization
 
-/// Which failures are retried, how often, and after which wait: a value, so that the interceptor
-/// only acts.
+/// The rules for retries: which failures, how often, and after which delay.
+///
+/// The policy is a value, and the interceptor only acts on it.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries of a request.
     ///
     /// Default 2.
     public var retries = 2
-    /// Statuses that are repeated, for idempotent methods only.
+    /// The statuses to retry, for idempotent methods only.
     ///
     /// Default 502, 503, 504.
     public var statuses: Set<Int> = [502, 503, 504]
-    /// The first wait is random between zero and this; it doubles.
+    /// The upper bound of the first delay, which is random; the bound doubles with each retry.
     ///
     /// Default 100 ms.
     public var base: Duration = .milliseconds(100)
-    /// The longest wait: where `Retry-After` asks for more, there is no retry.
+    /// The longest delay; if `Retry-After` demands more, there is no retry.
     ///
     /// Default 2 s.
     public var maximum: Duration = .seconds(2)
 
-    /// The defaults.
+    /// Creates the default policy.
     public init() {}
 
-    /// How long to wait before the next attempt: full jitter over an exponential window.
+    /// Returns the delay before the next attempt, with full jitter over an exponential window.
     public func delay(beforeRetry number: Int) -> Duration {
         let window = min(base * (1 << min(max(number - 1, 0), 16)), maximum)
         return window * Double.random(in: 0...1)
     }
 
-    /// Whether a failed attempt may be made again.
+    /// Whether a failed attempt may be retried.
     ///
-    /// RFC 9110 §9.2.2: without being told only what is idempotent, or what cannot have been acted on.
-    /// And only with a body that is still there: the attempt may have read what was streamed, unless a
-    /// `ReplayBuffer` keeps it.
+    /// A retry requires an idempotent request, or one that the server cannot have processed (RFC 9110
+    /// §9.2.2). It
+    /// also requires the body: an attempt may have consumed a stream, unless a `ReplayBuffer` keeps it.
     public func allowsRetry(of request: Request, after error: NetworkError) -> Bool {
         guard error.kind != .cancelled,
             (error.retry == .safe
@@ -41,8 +42,9 @@ public struct RetryPolicy: Sendable {
         else { return false }
         switch error.retry {
         case .safe:
-            // What the app's own side got wrong stays wrong, and so does a certificate. A handshake that
-            // failed may have met a server that is just ending: HAProxy's retry-on has it, too.
+            // A downstream error would recur, and so would a certificate error. A failed handshake may be due
+            // to a server
+            // that is shutting down; HAProxy's retry-on includes it, too.
             return error.side == .upstream && error.kind != .tlsCertificateError
         case .idempotentOnly: return request.method.isIdempotent
         case .unsafe:
@@ -53,19 +55,21 @@ public struct RetryPolicy: Sendable {
 
 /// A further attempt that a policy allows.
 struct Retry {
-    /// The outcome of the attempt before.
+    /// The outcome of the previous attempt.
     let reason: RetryReason
     /// The wait before the attempt; `nil` for none.
     let delay: Duration?
     /// Whether the attempt must not use a pooled connection.
     let needsFreshConnection: Bool
-    /// Whether it is made without the budget: a pooled connection that was dead already has put no load
-    /// on the server, and all of a pool may die at once.
+    /// Whether the retry is not charged to the budget.
+    ///
+    /// A stale pooled connection has put no load on the server, and all connections of a pool may fail
+    /// together.
     var isFree: Bool { needsFreshConnection && delay == nil }
 }
 
 extension RetryPolicy {
-    /// Returns the retry with this number, from 1, if the outcome before it calls for one.
+    /// Returns the retry with this number, starting at 1, if the outcome before it allows one.
     func retry(
         _ number: Int,
         of request: Request,
@@ -87,7 +91,7 @@ extension RetryPolicy {
         case .failure(let fault):
             guard let error = fault as? NetworkError, allowsRetry(of: request, after: error)
             else { return nil }
-            // A pooled connection that was dead already costs no wait, and asks for a new one.
+            // Retry a stale pooled connection immediately, on a new connection.
             let isStale = error.retry == .idempotentOnly
             return Retry(
                 reason: .fault(error.kind),
@@ -98,19 +102,18 @@ extension RetryPolicy {
     }
 }
 
-/// How many retries a channel may make: a share of its requests over the last ten seconds, and ten
-/// a second in any case.
+/// The limit on a channel's retries: a share of its requests in the last ten seconds, or ten per second.
 ///
 /// Shared by all loops.
 public final class RetryBudget: Sendable {
     private struct Window {
-        /// The latest second, in its place among ten.
+        /// The position of the latest second in the ring of ten.
         var slot = 0
         var requests = [Int](repeating: 0, count: 10)
         var retries = [Int](repeating: 0, count: 10)
         private var latest: Int?
 
-        /// Goes on to a second; one that is past counts as the latest.
+        /// Advances to a second; an earlier one counts as the latest.
         mutating func advance(to now: Int) {
             let latest = latest ?? now
             self.latest = max(latest, now)
@@ -127,22 +130,23 @@ public final class RetryBudget: Sendable {
     private let share: Double
     private let window = Mutex(Window())
 
-    /// The number of a second, as the budget counts.
+    /// Returns the number of a second, as the budget counts.
     ///
-    /// A division of 128 bits would take longer than the rest: 2⁴⁰ attoseconds are 1.1 µs, of which
-    /// 909 495 make a second, but for a third of a millionth of it.
+    /// Avoids a slow 128-bit division: 2⁴⁰ attoseconds are 1.1 µs, and 909,495 of these make a second, with
+    /// an error
+    /// of a third of a millionth.
     static func second(at instant: ContinuousClock.Instant) -> Int {
         Int(truncatingIfNeeded: start.duration(to: instant).attoseconds >> 40) / 909_495
     }
 
     private static let start = ContinuousClock.now
 
-    /// Makes a budget; `share` 0.2 is 20 % of the requests.
+    /// Creates a budget; a `share` of 0.2 is 20 % of the requests.
     public init(share: Double = 0.2) {
         self.share = share
     }
 
-    /// Counts a request; `now` is in seconds of any clock, and one that goes back stands still here.
+    /// Counts a request; `now` is in seconds of any clock, and earlier values count as the latest one.
     public func countRequest(now: Int) {
         window.withLock { window in
             window.advance(to: now)
@@ -150,7 +154,7 @@ public final class RetryBudget: Sendable {
         }
     }
 
-    /// Takes one retry from the budget, if there is one.
+    /// Takes one retry from the budget, and returns whether one was left.
     public func takeRetry(now: Int) -> Bool {
         window.withLock { window in
             window.advance(to: now)

@@ -1,27 +1,27 @@
-/// Content that arrives piece by piece, pulled by its reader: not pulling is the backpressure.
+/// Content that arrives in pieces, pulled by its reader; a reader that does not pull applies backpressure.
 ///
-/// A class or an actor, since content is read once: whoever holds it holds the same. It also keeps
-/// messages small, and copies of them cheap.
+/// A class or an actor, because content is read once and all holders must share its position. This also keeps
+/// messages small and cheap to copy.
 public protocol BodySource: AnyObject, Sendable {
-    /// The next piece, never empty; `nil` at the end.
+    /// Returns the next piece, never empty; `nil` at the end.
     ///
-    /// A source may return `nil` because its task is cancelled: readers check for that.
+    /// A source may return `nil` because its task was canceled; readers check for that.
     ///
-    /// - Throws: `NetworkError` when the message was cut short; there is no piece after that.
+    /// - Throws: `NetworkError` if the message was cut short; no piece follows.
     func next() async throws -> ByteSlice?
 
-    /// The next piece if it is here without waiting; `nil` if `next()` must be called.
+    /// Returns the next piece if it is available without waiting; `nil` if `next()` must be called.
     func buffered() -> ByteSlice?
 
-    /// The trailer fields, known once `next()` has returned `nil`.
+    /// Returns the trailer fields, which are known after `next()` has returned `nil`.
     func trailers() -> HTTPHeaders?
 
-    /// Ends the content early and discards the unread part. Does nothing after the end.
+    /// Ends the content early and discards the unread part; does nothing after the end.
     func cancel()
 }
 
 extension BodySource {
-    /// The next piece, or `nil` at the end; throws where the source ended by cancellation.
+    /// Returns the next piece, or `nil` at the end; throws if the source ended because of cancellation.
     ///
     /// - Throws: the errors of `next()`, and `NetworkError` of kind `.cancelled`.
     package func nextUnlessCancelled() async throws -> ByteSlice? {
@@ -30,22 +30,22 @@ extension BodySource {
         return piece
     }
 
-    /// `next()` has it.
+    /// Always `nil`: readers call `next()`.
     public func buffered() -> ByteSlice? { nil }
-    /// No trailer fields.
+    /// Always `nil`: there are no trailer fields.
     public func trailers() -> HTTPHeaders? { nil }
     /// Does nothing.
     public func cancel() {}
 }
 
-/// Content that can be read again for each attempt and need not be kept, such as that of a file.
+/// Content that can be read again for each attempt without a copy, such as that of a file.
 ///
-/// Whatever sends a request again takes it from its start: retries, the replay after a 401,
+/// Code that sends a request again reads it from the start: retries, the replay after a 401,
 /// `RetryingInterceptor`, and `Request.again()` for a program's interceptors.
 public protocol RepeatableBodySource: BodySource {
-    /// The content from its start, independent of readers of this source.
+    /// Returns the content from its start, independent of the readers of this source.
     ///
-    /// It gives the bytes that this one gives, or throws: content that has changed in between belongs
-    /// to no request.
+    /// It returns the same bytes as this source or throws, because changed content must not be sent with the
+    /// request.
     func fromStart() -> any RepeatableBodySource
 }

@@ -1,4 +1,4 @@
-/// The words of a curl command for a POSIX shell.
+/// Quotes and formats the words of a curl command for a POSIX shell.
 package enum CurlWords {
     /// The form of a request target (RFC 9112 §3.2).
     package enum TargetForm {
@@ -7,25 +7,27 @@ package enum CurlWords {
         case asterisk
     }
 
-    /// The option for the method of a request without content; empty if curl would choose the same.
+    /// Returns the option for the method of a request without content; empty if it is curl's default.
     package static func method(_ method: String) -> [String] {
         switch method {
         case "GET": []
-        // With `-X HEAD`, curl would wait for the content of the response.
+        // With `-X HEAD`, curl would wait for content.
         case "HEAD": ["--head"]
         default: methodWithContent(method)
         }
     }
 
-    /// The option for the method of a request with content: curl would choose POST, and refuses `--head`.
+    /// Returns the option for the method of a request with content; curl defaults to POST and refuses
+    /// `--head`.
     package static func methodWithContent(_ method: String) -> [String] {
         ["-X", quoted(method)]
     }
 
-    /// The URL, and the options that keep curl from changing it: curl reads brackets and braces as
-    /// patterns, and removes dot segments.
+    /// Returns the URL and the options that keep curl from changing it.
     ///
-    /// - Returns: options, and the URL as the last.
+    /// Otherwise, curl reads brackets and braces as patterns, and removes dot segments.
+    ///
+    /// - Returns: the options, with the URL as the last word.
     package static func url(_ url: String, _ form: TargetForm = .path) -> [String] {
         var words: [String] = []
         if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { words.append("--globoff") }
@@ -35,16 +37,18 @@ package enum CurlWords {
         return words + [quoted(url)]
     }
 
-    /// The option for a field; curl sends a field without a value if a semicolon replaces the colon.
+    /// Returns the option for a field; curl sends an empty field if a semicolon replaces the colon.
     package static func field(_ name: String, _ value: String) -> [String] {
         ["-H", quoted(value.isEmpty ? "\(name);" : "\(name): \(value)")]
     }
 
-    /// One word for the shell.
+    /// Quotes one word for the shell.
     ///
-    /// It reads scalars: a quote with an accent is another character, but ends the word for the shell.
-    /// `printf` writes the scalars that a terminal would obey: DEL, C1 controls and those of writing
-    /// direction, all of which a field value may have.
+    /// It iterates over scalars, because a quote with an accent is another character but still ends the word
+    /// in the
+    /// shell. `printf` writes the scalars that control a terminal and that a field value may contain: DEL, C1
+    /// controls
+    /// and bidirectional controls.
     package static func quoted(_ text: String) -> String {
         let safe = text.utf8.allSatisfy { byte in
             switch byte {
@@ -68,7 +72,7 @@ package enum CurlWords {
         return word + "'"
     }
 
-    /// A scalar's bytes in the notation of `printf`: a backslash and three digits each.
+    /// Returns a scalar's bytes in the notation of `printf`, as a backslash and three digits each.
     private static func octal(_ scalar: Unicode.Scalar) -> String {
         String(scalar).utf8.map { byte in
             #"\"# + [byte >> 6, byte >> 3 & 7, byte & 7].map(String.init).joined()
@@ -76,10 +80,12 @@ package enum CurlWords {
     }
 }
 
-/// The effect of foreign text on the terminal that shows it.
+/// The effect of untrusted text on a terminal.
 package enum TerminalText {
-    /// Whether a terminal would obey the scalar: a control character, or one that changes the direction of
-    /// writing, so that a line would read as another (CVE-2021-42574).
+    /// Whether the scalar controls a terminal: a control character, or one that changes the direction of the
+    /// text.
+    ///
+    /// A change of direction can make a line look like another (CVE-2021-42574).
     package static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
     }

@@ -1,16 +1,17 @@
-/// A connection that no longer speaks HTTP, after 101 (RFC 9110 §7.8) or CONNECT (§9.3.6): bytes in
-/// both directions; not reading is the backpressure.
+/// A connection that has left HTTP after 101 (RFC 9110 §7.8) or CONNECT (§9.3.6), with bytes in both
+/// directions.
 ///
-/// One task may read and one may write at a time. Its owner closes it; so does a task that is
-/// cancelled while it reads or writes.
+/// A reader that does not read applies backpressure. One task may read and one may write at a time. The owner
+/// closes the stream; the cancellation of a task that reads or writes closes it, too.
 public protocol DuplexStream: AnyObject, Sendable {
-    /// The next bytes, never empty; `nil` once the peer has sent its end.
+    /// Returns the next bytes, never empty; `nil` after the peer has ended its side.
     ///
-    /// - Throws: `NetworkError`: `connection_read_timeout` when nothing came for the idle timeout, after
-    ///   which one may go on reading; `connection_terminated`; `cancelled` once it is closed.
+    /// - Throws: `NetworkError`: `connection_read_timeout` if nothing arrived within the idle timeout, after
+    ///   which
+    ///   reading may continue; `connection_terminated`; `cancelled` after it was closed.
     func read() async throws -> ByteSlice?
 
-    /// Sends bytes, and returns when the system has taken all of them.
+    /// Sends bytes, and returns after the system has accepted all of them.
     ///
     /// - Throws: `NetworkError`: `connection_write_timeout`, `connection_terminated`, `cancelled`.
     func write(_ bytes: ByteSlice) async throws
@@ -18,8 +19,6 @@ public protocol DuplexStream: AnyObject, Sendable {
     /// Sends the end of the stream; reading continues.
     func finishWriting()
 
-    /// Ends the connection, and every wait on it.
-    ///
-    /// Harmless after the end.
+    /// Closes the connection and ends every wait on it; does nothing after the end.
     func close()
 }

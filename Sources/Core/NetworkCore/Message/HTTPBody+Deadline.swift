@@ -1,9 +1,9 @@
 extension HTTPBody {
-    /// Reads all of it, if it comes in time; what is late is given up.
+    /// Reads the whole content until a deadline; cancels late content.
     ///
-    /// A transport answers for the head only: a body may last as long as its reader wants.
+    /// A transport limits the time to the head only; a body may take as long as its reader allows.
     ///
-    /// - Throws: as `collect(upTo:)`, and `http_response_timeout` past the deadline.
+    /// - Throws: the errors of `collect(upTo:)`, and `http_response_timeout` past the deadline.
     package func collect(
         upTo limit: Int,
         until deadline: ContinuousClock.Instant?,
@@ -14,7 +14,7 @@ extension HTTPBody {
         }
         do {
             return try await TimeLimit.run(until: deadline, on: clock) {
-                // A source need not notice that its reader was cancelled.
+                // A source may not notice the cancellation of its reader.
                 try await withTaskCancellationHandler {
                     try await collect(upTo: limit)
                 } onCancel: {

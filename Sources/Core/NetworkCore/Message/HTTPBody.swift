@@ -4,18 +4,19 @@ import NetproxyBytes
 public enum HTTPBody: Sendable {
     /// No content.
     case empty
-    /// Content in memory; it can be sent any number of times.
+    /// Content in memory, which can be sent any number of times.
     case bytes(ByteSlice)
-    /// Content that comes piece by piece; `length` where it was announced.
+    /// Content that arrives in pieces; `length` is set if it was announced.
     ///
-    /// Most sources are read once: `Request.again()` tells whether another attempt can have it.
+    /// Most sources can be read only once; `Request.again()` returns `nil` if another attempt cannot send the
+    /// body.
     case stream(any BodySource, length: Int?)
-    /// No content: a 101 has made the connection into something else (RFC 9110 §7.8).
+    /// A tunnel after a 101 has left HTTP on the connection (RFC 9110 §7.8); no content.
     ///
-    /// Responses only, and only to requests with an `Upgrade` field.
+    /// Only responses have one, and only after requests with an `Upgrade` field.
     case tunnel(any DuplexStream)
 
-    /// The number of bytes, where it is known.
+    /// The number of bytes, if known.
     public var length: Int? {
         switch self {
         case .empty, .tunnel: 0
@@ -24,12 +25,12 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Whether it comes piece by piece.
+    /// Whether the content arrives in pieces.
     @inlinable package var isStream: Bool {
         if case .stream = self { true } else { false }
     }
 
-    /// Whether all of it is in memory.
+    /// Whether the whole content is in memory.
     public var isInMemory: Bool {
         switch self {
         case .empty, .bytes: true
@@ -37,10 +38,11 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Reads all of it.
+    /// Reads the whole content.
     ///
-    /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, `.cancelled`,
-    ///   or the error of the source.
+    /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, `.cancelled`, or the
+    ///   error of the
+    ///   source.
     public func collect(upTo limit: Int) async throws -> ByteSlice {
         switch self {
         case .empty, .tunnel: return ByteSlice([])

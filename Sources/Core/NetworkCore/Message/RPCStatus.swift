@@ -1,7 +1,8 @@
 package import NetproxyHTTPMessage
 
-/// The status of a gRPC call (its status codes document), which is in a field of the answer or of its
-/// trailers, while the answer as such has the status 200.
+/// The status of a gRPC call, as in its status codes document.
+///
+/// It is in a field of the response or of the trailers, while the HTTP status is 200.
 package struct RPCStatus: RawRepresentable, Sendable, Hashable {
     package let rawValue: Int
 
@@ -16,7 +17,7 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
     package static let unavailable = RPCStatus(rawValue: 14)
     package static let unauthenticated = RPCStatus(rawValue: 16)
 
-    /// The names, by their codes.
+    /// The names, indexed by code.
     package static let names = [
         "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
         "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
@@ -24,12 +25,12 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
         "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
     ]
 
-    /// The name, or the number of a code that has none.
+    /// The name, or the number of a code without a name.
     package var name: String {
         RPCStatus.names.indices.contains(rawValue) ? RPCStatus.names[rawValue] : "\(rawValue)"
     }
 
-    /// Whether the call went wrong for a reason that an operator wants to hear of.
+    /// Whether the call failed for a reason that concerns an operator.
     package var isTrouble: Bool {
         switch rawValue {
         case 0, 1, 3, 5, 6, 9, 11: false
@@ -37,7 +38,7 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
         }
     }
 
-    /// Reads the status from a field section; `nil` if it has none, or one that is not a number.
+    /// Reads the status from a field section; returns `nil` if it is missing or not a number.
     package init?(in headers: HTTPHeaders) {
         guard let text = headers[RPCStatus.field], (1...4).contains(text.utf8.count),
             let code = Int(text), code >= 0
@@ -47,15 +48,15 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
 
     /// `grpc-status`.
     package static let field: HTTPFieldName = "grpc-status"
-    /// `grpc-message`: percent-encoded.
+    /// `grpc-message`, percent-encoded.
     package static let messageField: HTTPFieldName = "grpc-message"
 
-    /// Whether a call was answered with UNAUTHENTICATED, which is its 401.
+    /// Whether the response to a call is UNAUTHENTICATED, gRPC's equivalent of a 401.
     static func isRefusal(_ response: borrowing Response, over version: HTTPVersion) -> Bool {
         version == .http2 && RPCStatus(in: response.headers) == .unauthenticated
     }
 
-    /// Whether a message belongs to a call: its content is one of gRPC's forms.
+    /// Whether a message belongs to a call, by its gRPC content type.
     package static func isCall(_ headers: HTTPHeaders) -> Bool {
         guard headers.contains(KnownField.contentType), let type = headers[.contentType] else {
             return false

@@ -17,7 +17,7 @@ extension Request {
         return NetworkError.Asked(method: method, url: "\(origin)\(path.path)\(names ?? "")")
     }
 
-    /// The name of a query's parameter, or a mark where it may be a value.
+    /// Returns the name of a query parameter, or a mark if it may be a value.
     private static func name(of parameter: Substring) -> Substring {
         guard let length = Redaction.nameLength(of: parameter.utf8.span) else {
             return Redaction.mark[...]

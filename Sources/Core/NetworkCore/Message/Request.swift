@@ -1,23 +1,25 @@
-/// A request on its way to an origin.
+/// A request to an origin.
 public struct Request: Sendable {
     /// The method.
     public var method: HTTPMethod
-    /// The origin that gets the request.
+    /// The origin that receives the request.
     ///
-    /// `Host` is made from it when the request is sent.
+    /// `Host` is derived from it when the request is sent.
     public var origin: Origin
-    /// Path and query, in origin-form and byte for byte as sent: visible ASCII that starts with `/`,
-    /// or the `*` of OPTIONS.
-    public var target: String
-    /// The field section, without `Host` and framing fields: these the transport writes.
+    /// The path and query in origin-form, or the `*` of OPTIONS.
     ///
-    /// Of the fields for one hop, `Upgrade` and `TE: trailers` may be here: the transport writes the
-    /// `Connection` field that goes with them.
+    /// It is sent byte for byte; visible ASCII that starts with `/`.
+    public var target: String
+    /// The field section, without `Host` and framing fields, which the transport writes.
+    ///
+    /// `Upgrade` and `TE: trailers` are the only hop-by-hop fields allowed here; the transport adds the
+    /// corresponding
+    /// `Connection` field.
     public var headers: HTTPHeaders
     /// The content.
     public var body: HTTPBody
 
-    /// Makes a request.
+    /// Creates a request.
     public init(
         method: HTTPMethod = .get,
         origin: Origin,

@@ -1,6 +1,6 @@
 /// A final response whose content may still be arriving.
 ///
-/// The receiver reads the body to its end or cancels it; only then is its connection free.
+/// The receiver reads the body to its end or cancels it; either frees the connection.
 public struct Response: Sendable {
     /// The status.
     public var status: HTTPStatus
@@ -8,10 +8,10 @@ public struct Response: Sendable {
     public var headers: HTTPHeaders
     /// The content.
     public var body: HTTPBody
-    /// The `Content-Length` of an answer that has none of the content it announces: to HEAD, or 304.
+    /// The `Content-Length` of a response without the announced content: to HEAD, or 304.
     public var announcedLength: Int?
 
-    /// Makes a response.
+    /// Creates a response.
     public init(
         status: HTTPStatus,
         headers: HTTPHeaders = [:],
@@ -26,7 +26,7 @@ public struct Response: Sendable {
 }
 
 /// A version of HTTP.
-// Without raw values: a comparison takes one instruction.
+// Without raw values, so that a comparison takes one instruction.
 package enum HTTPVersion: Sendable {
     case http10
     case http11

@@ -1,15 +1,14 @@
 import NetproxyBytes
 
-/// How long a server asks clients to wait (`Retry-After`, RFC 9110 §10.2.3).
+/// Parses the delay that a server demands (`Retry-After`, RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// Reads seconds or an HTTP date; a date counts from the server's own `Date`, so that a skewed
-    /// clock, theirs or ours, does not matter.
+    /// Reads the delay in seconds or until an HTTP date; returns `nil` if the field is missing or invalid.
     ///
-    /// `nil` if there is no such field or it is invalid.
+    /// A date counts from the server's own `Date`, so that a skewed clock on either side does not matter.
     package static func duration(in headers: HTTPHeaders, now: UnixTime) -> Duration? {
         guard let value = headers[.retryAfter] else { return nil }
         if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit) {
-            // More digits than a century has seconds: far too long either way.
+            // More than nine digits exceed 30 years, so the exact value does not matter.
             return .seconds(value.utf8.count > 9 ? 1_000_000_000 : Int(value) ?? 0)
         }
         guard let end = date(value, now: now) else { return nil }
@@ -17,14 +16,16 @@ package enum RetryAfter {
         return max(end - start, .zero)
     }
 
-    /// The instant of an HTTP date in one of its three forms (RFC 9110 §5.6.7):
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
-    /// `Sun Nov  6 08:49:37 1994`.
+    /// Parses an HTTP date in one of its three forms (RFC 9110 §5.6.7).
+    ///
+    /// They are `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37
+    /// 1994`.
     ///
     /// - Parameters:
     ///   - text: the field's value.
-    ///   - now: two digits of a year are in its past if they would be more than 50 years ahead.
-    /// - Returns: `nil` for any other text.
+    ///   - now: the reference for two-digit years, which are in the past if they would be more than 50 years
+    ///     ahead.
+    /// - Returns: the time; `nil` for any other text.
     package static func date(
         _ text: String,
         now: UnixTime = SystemClock().wallNow

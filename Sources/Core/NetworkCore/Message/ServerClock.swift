@@ -1,42 +1,46 @@
 import Synchronization
 
-/// The time of day as a server has it, learned from the `Date` of its answers.
+/// The time of day on a server's clock, derived from the `Date` of its responses.
 ///
-/// What a server judges by its own clock, such as the issue time of an assertion, is stamped with it:
-/// a machine whose clock is wrong can sign in all the same. A difference within what `Date` and the
-/// way can blur counts as none.
+/// It is used for values that a server checks against its own clock, such as the issue time of an assertion,
+/// so
+/// that a machine with a wrong clock can sign in. A difference smaller than `blur` counts as none.
 public final class ServerClock: Sendable {
-    /// `Date` has whole seconds, and the answer took a while.
+    /// The largest ignored difference; `Date` has whole seconds, and the response takes time to arrive.
     package static let blur = Duration.seconds(5)
 
     private let clock: any NetworkClock
-    /// What the server's clock showed last, and when, by the clock that cannot be set.
+    /// The last time on the server's clock, and the time of its arrival on the monotonic clock.
     private let seen = Mutex<(date: UnixTime, at: ContinuousClock.Instant)?>(nil)
 
-    /// Makes a clock that agrees with ours until it learns better.
+    /// Creates a clock that agrees with the local clock until it sees a response.
     public init(clock: any NetworkClock = SystemClock()) {
         self.clock = clock
     }
 
-    /// How far the server's clock is ahead of ours, whatever happened to ours since it was seen;
-    /// negative if it is behind.
+    /// The difference between the server's clock and the local clock; negative if the server's is behind.
+    ///
+    /// It stays correct if the local clock is set after the last response.
     public var offset: Duration {
         guard let seen = seen.withLock({ $0 }) else { return .zero }
         let offset = seen.date + (clock.now - seen.at) - clock.wallNow
         return max(offset, .zero - offset) < Self.blur ? .zero : offset
     }
 
-    /// The time of day as the server has it.
+    /// The time of day on the server's clock.
     public var now: UnixTime { clock.wallNow + offset }
 
-    /// Learns from an answer that has just come; one without a valid `Date` is ignored,
-    /// nor does one that a cache kept for a while (`Age`, RFC 9111 §5.1): its date is an old one.
+    /// Updates the clock from a response that has just arrived.
+    ///
+    /// Ignores a response without a valid `Date`, and one that a cache has stored (`Age`, RFC 9111 §5.1),
+    /// because its
+    /// date is old.
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }
         guard let date = headers[.date].flatMap({ RetryAfter.date($0) }) else { return }
         let now = clock.now
         seen.withLock { seen in
-            // `Date` leaves out what is less than a second: an earlier answer may have come closer.
+            // `Date` omits fractions of a second, so an earlier response may have been more accurate.
             if let known = seen.map({ $0.date + (now - $0.at) }), known > date,
                 known < date + .seconds(1)
             {

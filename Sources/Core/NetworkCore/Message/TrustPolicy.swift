@@ -1,27 +1,29 @@
-/// Which servers a channel trusts: the authorities that sign their certificates, and the keys that
-/// they must hold.
+/// The servers that a channel trusts, by their certificate authorities and public keys.
 public struct TrustPolicy: Sendable, Hashable {
-    /// A PEM file with the authorities to trust, or the PEM text itself; `nil` means the system's.
+    /// A PEM file with the trusted authorities, or the PEM text itself; `nil` selects the system's
+    /// authorities.
     public var authorities: String?
-    /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo), one of which the verified chain must
-    /// hold; empty accepts any chain.
+    /// The pinned public keys (SubjectPublicKeyInfo) as `sha256/BASE64`.
+    ///
+    /// The verified chain must contain one of them; an empty list accepts any chain.
     public var pins: [String]
 
-    /// Describes a policy.
+    /// Creates a policy.
     public init(authorities: String? = nil, pins: [String] = []) {
         self.authorities = authorities
         self.pins = pins
     }
 
-    /// The system's authorities.
+    /// The policy that trusts the system's authorities.
     public static let system = TrustPolicy()
 
-    /// The authorities of a PEM file or text, and no others.
+    /// Returns a policy that trusts only the authorities of a PEM file or text.
     public static func authorities(_ pem: String) -> TrustPolicy {
         TrustPolicy(authorities: pem)
     }
 
-    /// One of these keys, in a chain from the system's authorities or from those of a file.
+    /// Returns a policy that requires one of these keys in a chain from the system's authorities or from
+    /// those of a file.
     public static func pinned(_ pins: [String], authorities: String? = nil) -> TrustPolicy {
         TrustPolicy(authorities: authorities, pins: pins)
     }

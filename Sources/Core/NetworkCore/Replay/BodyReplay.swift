@@ -1,10 +1,10 @@
 import Synchronization
 
 extension Request {
-    /// The request for another attempt, with its body from the start; `nil` if the body is gone.
+    /// Returns the request for another attempt, with its body from the start; `nil` if the body is consumed.
     ///
-    /// A body in memory is sent unchanged. A `RepeatableBodySource` is read again, and so is the content of
-    /// a `ReplayBuffer`, which earlier attempts can no longer read.
+    /// A body in memory is sent unchanged. A `RepeatableBodySource` is read again, and so is the content of a
+    /// `ReplayBuffer`, which earlier attempts can no longer read.
     public func again() -> Request? {
         var again = self
         switch body.supply {
@@ -15,7 +15,7 @@ extension Request {
             let hasBegun = buffer.hasBegun
             guard let body = buffer.replay() else { return nil }
             again.body = body
-            // The body has arrived or is arriving: there is no reason to ask first.
+            // The body has arrived or is arriving, so there is no need for `Expect`.
             if hasBegun { again.headers.remove(HTTPFieldName.expect) }
         case .watched(let source):
             guard source.isUntouched else { return nil }
@@ -26,7 +26,7 @@ extension Request {
 }
 
 extension Request {
-    /// Keeps a body that can be read only once, so that `again()` finds it.
+    /// Records a body that can be read only once, so that `again()` can return it.
     ///
     /// - Parameters:
     ///   - limit: the largest number of bytes to keep in memory.
@@ -51,11 +51,11 @@ private enum BodySupply {
     case memory
     /// The source can be read again.
     case repeatable(any RepeatableBodySource)
-    /// A buffer keeps what is read, while it fits.
+    /// A buffer records the bytes as they are read, up to its limit.
     case kept(ReplayBuffer)
-    /// The source is read once, but it is known whether it was.
+    /// The source can be read only once, and records whether it was.
     case watched(WatchedBody)
-    /// The source is read once, and it is not known how much is left.
+    /// The source can be read only once, and its remaining length is unknown.
     case unknown
 }
 
@@ -70,7 +70,7 @@ extension HTTPBody {
         }
     }
 
-    /// The source of a body that is gone once it is read; `nil` if another attempt can have the body.
+    /// The source of a body that can be read only once; `nil` if another attempt can send the body.
     var readOnceSource: (any BodySource)? {
         switch (self, supply) {
         case (.stream(let source, _), .watched), (.stream(let source, _), .unknown): source
@@ -78,7 +78,7 @@ extension HTTPBody {
         }
     }
 
-    /// The same body; if it can be read only once, `Request.again()` knows whether it was.
+    /// The same body; if it can be read only once, `Request.again()` can tell whether it was.
     package var watched: HTTPBody {
         guard case .unknown = supply, case .stream(let source, let length) = self else {
             return self
@@ -96,20 +96,20 @@ extension HTTPBody {
         }
     }
 
-    /// Whether the body can be sent after an attempt that sent no part of the request: a stream that is
-    /// not watched counts as unread.
+    /// Whether the body can be sent after an attempt that sent no part of the request.
+    ///
+    /// A stream that is not watched counts as unread.
     var canBeSentAfterNothing: Bool {
         if case .unknown = supply { true } else { canBeSentAgain }
     }
 }
 
-/// A request body that can be read once, and knows whether reading has begun: then it cannot be sent
-/// again.
+/// A request body that can be read only once, and records whether reading has begun.
 final class WatchedBody: BodySource {
     private let source: any BodySource
     private let wasTouched = Atomic(false)
 
-    /// Whether it was neither read nor cancelled.
+    /// Whether the body was neither read nor canceled.
     var isUntouched: Bool { !wasTouched.load(ordering: .relaxed) }
 
     init(_ source: any BodySource) {

@@ -5,7 +5,7 @@ import Synchronization
 final class PeekedBody: BodySource {
     private struct State {
         var ahead: [ByteSlice]
-        /// The error that ended the content while it was read ahead.
+        /// The error that ended the content during the read-ahead.
         var failure: (any Error)?
         var isAtEnd: Bool
     }
@@ -49,7 +49,7 @@ final class PeekedBody: BodySource {
 }
 
 extension PeekedBody {
-    /// The part of a body that is read ahead.
+    /// The part of a body to read ahead.
     enum Reach {
         /// The part that has arrived, without waiting.
         case arrived
@@ -57,13 +57,13 @@ extension PeekedBody {
         case whole
     }
 
-    /// Reads the beginning of a body, and replaces the body by one that begins with the bytes read.
+    /// Reads the beginning of a body, and replaces the body by one that begins with those bytes.
     ///
     /// - Parameters:
     ///   - body: the body.
     ///   - limit: roughly the largest number of bytes to read.
     ///   - reach: the part to read.
-    /// - Returns: the bytes read, in one piece.
+    /// - Returns: the bytes, in one piece.
     static func peek(
         into body: inout HTTPBody,
         upTo limit: Int,

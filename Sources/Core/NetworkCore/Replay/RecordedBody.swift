@@ -14,7 +14,7 @@ struct RecordedBody {
         let content: ByteSlice
     }
 
-    /// A piece shorter than this is copied, so that it does not keep a whole read buffer alive.
+    /// The size below which a piece is copied, so that it does not keep a whole read buffer alive.
     private static let copyBelow = 2048
     /// The size of one read from the file.
     private static let readSize = 64 * 1024
@@ -29,10 +29,10 @@ struct RecordedBody {
     /// The number of bytes in the file.
     var fileCount: Int { count - memoryCount }
 
-    /// The file, if there is one yet.
+    /// The file, if it exists already.
     var spillFile: SpillFile? { file }
 
-    /// Keeps a piece in memory, which is for the first ones: once one is in the file, all are.
+    /// Keeps a piece in memory; once a piece is in the file, all later ones must be.
     mutating func append(_ piece: ByteSlice) {
         let kept = piece.count < Self.copyBelow ? ByteSlice(piece.array) : piece
         pieces.append(Piece(start: count, content: kept))
@@ -40,13 +40,13 @@ struct RecordedBody {
         memoryCount = count
     }
 
-    /// Counts a piece that was written after all others.
+    /// Counts a piece that was appended to the file.
     mutating func append(written length: Int, in file: SpillFile) {
         self.file = file
         count += length
     }
 
-    /// What stands at a position, which is where a piece begins or lies in the file.
+    /// Returns the content at a position, which must be in the file or at the start of a piece.
     func place(at position: Int) -> Place? {
         if position >= count { return nil }
         if let file, position >= memoryCount {

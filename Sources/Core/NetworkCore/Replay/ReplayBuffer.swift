@@ -4,39 +4,40 @@ import Synchronization
 
 /// The store for a body that is too long to be kept in memory for a replay.
 public struct BodySpill: Sendable, Hashable {
-    /// The directory of the file, which has no name and ends with the exchange.
+    /// The directory of the file, which has no name and is deleted after the exchange.
     public var directory: String
     /// The maximum length of a body, in bytes, including its beginning in memory.
     public var limit: Int
 
-    /// Names a place.
+    /// Creates a store.
     public init(directory: String, limit: Int) {
         self.directory = directory
         self.limit = limit
     }
 }
 
-/// Records a request body while it is sent for the first time, so that it can be sent again.
+/// Records a request body during its first send, so that it can be sent again.
 ///
-/// It never makes the first attempt fail. Above `limit` bytes the rest goes to a file, where there is
-/// a place for one; above that limit, or if the disk is full, the body is simply no longer
-/// replayable, and what was recorded is given up. If the first attempt ended before it had read
-/// everything, the second one reads the rest from where it comes from. One body is sent at a time: a
-/// new one takes the source over from the one before.
+/// It never makes the first attempt fail. Above `limit` bytes, the rest goes to a file if there is a `spill`.
+/// Above its limit, or if the disk is full, the body is no longer replayable and the recording is discarded.
+/// If
+/// the first attempt ended before it had read everything, the second one reads the rest from the source. Only
+/// one
+/// body is sent at a time: a new one takes the source over from its predecessor.
 public final class ReplayBuffer: Sendable {
-    /// Whether the read bytes are kept.
+    /// The state of the recording.
     ///
     /// Transitions only go down this table:
     ///
-    /// | | another body is available | cancelling a body reaches the source |
+    /// | | another body is available | canceling a body reaches the source |
     /// |---|---|---|
-    /// | `on` | yes, unless the source failed | no: another body may want the rest |
+    /// | `on` | yes, unless the source failed | no: another body may need the rest |
     /// | `givenUp` | until a piece was read | once a piece was read |
     /// | `released` | until a piece was read | yes |
     private enum Recording {
-        /// All that was read is kept.
+        /// All bytes read so far are kept.
         case on
-        /// The body is too long, or the disk full.
+        /// The body is too long, or the disk is full.
         case givenUp
         /// There will be no replay.
         case released
@@ -44,21 +45,22 @@ public final class ReplayBuffer: Sendable {
 
     private struct State {
         var recorded = RecordedBody()
-        /// The number of bytes from the source, recorded or not.
+        /// The number of bytes read from the source, recorded or not.
         var seen = 0
         var recording: Recording
         var isAtEnd = false
         var failure: (any Error)?
         /// The number of the body that may read from the source.
         var owner = 0
-        /// Whether that one has been cancelled.
+        /// Whether the owner has been canceled.
         var isOwnerDone = false
         var isReading = false
-        /// The bodies that wait for the reading to end, to take over.
+        /// The bodies that wait for the current read to end, to take over.
         var handovers: [CheckedContinuation<Void, Never>] = []
 
-        /// Whether the body is recorded whole, or none of it was read: an origin that refuses a
-        /// request with `Expect: 100-continue` leaves it untouched.
+        /// Whether the body is recorded completely, or no byte has been read.
+        ///
+        /// An origin that refuses a request with `Expect: 100-continue` leaves the body unread.
         var isReplayable: Bool {
             guard failure == nil else { return false }
             return recording == .on || seen == 0 && !isReading
@@ -71,9 +73,9 @@ public final class ReplayBuffer: Sendable {
         case stored(SpillFile, offset: Int, count: Int)
         case end
         case failed(any Error)
-        /// Read from the source, alone until that is over.
+        /// Read from the source, exclusively until the read ends.
         case read
-        /// Another body still reads.
+        /// Wait, because another body is still reading.
         case wait
     }
 
@@ -83,12 +85,12 @@ public final class ReplayBuffer: Sendable {
     private let spill: BodySpill?
     private let state: Mutex<State>
 
-    /// Records a body.
+    /// Creates a buffer that records a body.
     ///
     /// - Parameters:
-    ///   - source: where the body comes from.
-    ///   - length: its length, if known; one above all limits is not recorded at all.
-    ///   - limit: how many bytes are kept in memory at most.
+    ///   - source: the source of the body.
+    ///   - length: the length of the body, if known; a body longer than all limits is not recorded at all.
+    ///   - limit: the maximum number of bytes to keep in memory.
     ///   - spill: the store for longer bodies; `nil` if they are not kept.
     public init(_ source: any BodySource, length: Int?, limit: Int, spill: BodySpill? = nil) {
         self.source = source
@@ -100,33 +102,33 @@ public final class ReplayBuffer: Sendable {
         state = Mutex(State(recording: isHopeless ? .givenUp : .on))
     }
 
-    /// The buffer that a body is read through already, if there is one.
+    /// Returns the buffer that already records a body, if there is one.
     package static func recording(_ body: HTTPBody) -> ReplayBuffer? {
         guard case .stream(let reader as ReplayReader, _) = body else { return nil }
         return reader.buffer
     }
 
-    /// Whether the body is kept as it goes by, or was until it grew too long.
+    /// Whether the bytes are recorded as they are read.
     var isRecording: Bool { state.withLock { $0.recording == .on } }
 
-    /// Whether any of the body was asked for.
+    /// Whether any part of the body has been read or is being read.
     var hasBegun: Bool { state.withLock { $0.seen > 0 || $0.isReading } }
 
-    /// Whether the body can be sent once more from its start.
+    /// Whether the body can be sent again from its start.
     public var isReplayable: Bool {
         state.withLock { $0.isReplayable }
     }
 
-    /// The body from its start, if it can be sent once more.
+    /// Returns the body from its start, if it can be sent again.
     ///
-    /// Bodies handed out before cannot read any more.
+    /// Bodies returned earlier can no longer be read.
     public func replay() -> HTTPBody? {
         state.withLock { $0.isReplayable ? take(&$0) : nil }
     }
 
-    /// The body from its start.
+    /// Returns the body from its start.
     ///
-    /// Bodies handed out before cannot read any more.
+    /// Bodies returned earlier can no longer be read.
     public func body() -> HTTPBody {
         state.withLock { take(&$0) }
     }
@@ -137,12 +139,13 @@ public final class ReplayBuffer: Sendable {
         return .stream(ReplayReader(buffer: self, owner: state.owner), length: length)
     }
 
-    /// There will be no replay: discards what was recorded, and from now on tells the source when the
-    /// rest is not wanted.
+    /// Ends the recording, because there will be no replay.
+    ///
+    /// Discards the recorded bytes; from now on, canceling a body cancels the source.
     public func release() {
         let isUnwanted = state.withLock { state in
             state.recording = .released
-            // A second body that is being sent still reads what it has not seen.
+            // A second body may still need the recorded part.
             if state.isOwnerDone || state.owner <= 1 { state.recorded.clear() }
             return state.isOwnerDone && !state.isAtEnd
         }
@@ -189,7 +192,7 @@ public final class ReplayBuffer: Sendable {
             return .stored(file, offset: offset, count: count)
         case nil: break
         }
-        // A body must not have a hole: bytes that are neither recorded nor still to come end the attempt.
+        // A body must not have a gap, so bytes that are neither recorded nor still to come end the attempt.
         if position < state.seen { return .failed(ReplayBuffer.lost) }
         if state.isReading { return .wait }
         if let failure = state.failure { return .failed(failure) }
@@ -198,16 +201,16 @@ public final class ReplayBuffer: Sendable {
         return .read
     }
 
-    /// Reads a piece; `nil` at the end, or if another body has taken over.
+    /// Reads a piece; returns `nil` at the end, or if another body has taken over.
     private func read(_ owner: Int) async throws -> ByteSlice? {
         let piece: ByteSlice?
         do {
-            // A source that ended by cancellation has not come to its end.
+            // A source that ended because of cancellation has not reached its end.
             piece = try await source.nextUnlessCancelled()
         } catch {
             let waiting = state.withLock { state in
                 state.isReading = false
-                // A cancelled wait lost no content; anything else ends the body.
+                // A canceled wait loses no content; any other error ends the body.
                 if !(error is CancellationError) { state.failure = error }
                 defer { state.handovers = [] }
                 return state.handovers
@@ -218,7 +221,7 @@ public final class ReplayBuffer: Sendable {
         var file: SpillFile?
         if let piece, let spill, let offset = spillOffset(of: piece) {
             let known = state.withLock { $0.recorded.spillFile }
-            // A full disk ends the recording and not the upload.
+            // A full disk ends the recording but not the upload.
             file = try? await OffLoop.run {
                 let file = try known ?? SpillFile(in: spill.directory)
                 try file.write(piece, at: offset)
@@ -228,7 +231,7 @@ public final class ReplayBuffer: Sendable {
         return finishReading(piece, owner, writtenTo: file)
     }
 
-    /// The place of a piece in the file; `nil` if it is not for the file.
+    /// Returns the position of a piece in the file; `nil` if the piece does not go to the file.
     private func spillOffset(of piece: ByteSlice) -> Int? {
         state.withLock { state in
             guard let spill, state.recording == .on else { return nil }
@@ -248,7 +251,7 @@ public final class ReplayBuffer: Sendable {
         let (waiting, isOurs) = state.withLock { state in
             state.isReading = false
             if let piece {
-                // A body that has taken over needs the piece that was on its way, so that piece may exceed
+                // A body that has taken over needs the piece that was being read, so that piece may exceed
                 // the limit.
                 record(piece, file, upTo: state.owner == owner ? limit : .max, &state)
             } else {
@@ -262,7 +265,7 @@ public final class ReplayBuffer: Sendable {
         return isOurs ? piece : nil
     }
 
-    /// Keeps a piece if the kept bytes stay within a limit, or writes it to the file.
+    /// Keeps a piece if the total stays within a limit, or counts it as written to the file.
     private func record(
         _ piece: ByteSlice,
         _ file: SpillFile?,

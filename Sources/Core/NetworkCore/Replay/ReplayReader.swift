@@ -1,8 +1,8 @@
 import Synchronization
 
-/// One pass over a recorded body.
+/// A single pass over a recorded body.
 ///
-/// Read by one task at a time, as every `BodySource`.
+/// Only one task may read it at a time, like every `BodySource`.
 final class ReplayReader: BodySource {
     let buffer: ReplayBuffer
     private let owner: Int

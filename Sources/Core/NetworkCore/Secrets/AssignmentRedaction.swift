@@ -1,12 +1,13 @@
 extension Redaction {
-    /// Parts of names of secrets, letters and digits only.
+    /// Parts of the names of secrets, without punctuation.
     private static let secretWords = [
         "secretaccesskey", "secretkey", "sessiontoken", "securitytoken", "accesstoken",
         "refreshtoken", "idtoken", "clientsecret", "password",
     ]
 
-    /// A line of a program's as it may be shown: without the values of secrets that are written like
-    /// `name = value` (as in a file of AWS's keys), `name: value` or `"name": "value"`.
+    /// Returns a line of program output without the values of secrets.
+    ///
+    /// It recognizes `name = value` (as in an AWS credentials file), `name: value` and `"name": "value"`.
     package func assignments(in text: String) -> String {
         let source = Array(text.utf8)
         var shown: [UInt8] = []
@@ -33,7 +34,7 @@ extension Redaction {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// The name that ends before a sign, without the quotes around it.
+    /// Returns the name before a position, without the quotes around it.
     private static func name(before end: Int, in source: [UInt8]) -> String {
         let name = source[..<end].reversed().drop(while: isAround).prefix { byte in
             Grammar.isAlphanumeric(byte) || "._-".utf8.contains(byte)
@@ -41,13 +42,13 @@ extension Redaction {
         return String(decoding: name.reversed(), as: UTF8.self)
     }
 
-    /// Whether it names a secret; before a colon, after which sentences go on, fewer names do.
+    /// Whether the name denotes a secret; before a colon, which also occurs in sentences, fewer names do.
     private func isSecret(_ name: String, before sign: UInt8) -> Bool {
         let word = name.lowercased().filter { $0.isLetter || $0.isNumber }
         return Redaction.secretWords.contains { word.contains($0) }
             || sign == UInt8(ascii: "=") && hides(parameter: name[...])
     }
 
-    /// Whether a byte stands around a name or a value: a blank or a quote.
+    /// Whether a byte can surround a name or a value: white space, a quote or a backslash.
     private static func isAround(_ byte: UInt8) -> Bool { " \t\"'\\".utf8.contains(byte) }
 }

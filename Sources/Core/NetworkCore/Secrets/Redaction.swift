@@ -1,30 +1,34 @@
 import FoundationEssentials
 
-/// The values that are never shown.
+/// The names of the fields and parameters whose values are redacted.
 public struct Redaction: Sendable, Hashable {
     /// The text that replaces a value.
     public static let mark = "<redacted>"
 
-    /// Fields whose values are left out.
+    /// The fields whose values are redacted.
     public var fields: Set<HTTPFieldName>
-    /// Parameters of the query whose values are left out.
+    /// The query parameters whose values are redacted.
     ///
-    /// Case, `_`, `-` and the like do not count, and neither does nesting: `access_token` is `accessToken` and
-    /// `login[access-token]`, too.
+    /// Names match regardless of case, punctuation such as `_` and `-`, and nesting: `access_token` also
+    /// matches
+    /// `accessToken` and `login[access-token]`.
     public var parameters: Set<String> {
         didSet { words = Redaction.words(parameters) }
     }
     private var words: Set<String>
 
-    /// Names the omitted values.
+    /// Creates a redaction of these fields and parameters.
     public init(fields: Set<HTTPFieldName>, parameters: Set<String>) {
         self.fields = fields
         self.parameters = parameters
         words = Redaction.words(parameters)
     }
 
-    /// What usually carries credentials: parameters by specification (RFC 6750 §2.3, RFC 6749 §2.3.1
-    /// and §4, RFC 8628 §3.4, RFC 8693 §2.1, RFC 5849 §3.5.3) or by wide habit.
+    /// The usual names of credentials.
+    ///
+    /// The parameters come from specifications (RFC 6750 §2.3, RFC 6749 §2.3.1 and §4, RFC 8628 §3.4, RFC
+    /// 8693 §2.1,
+    /// RFC 5849 §3.5.3) or common practice.
     public static let standard = Redaction(
         fields: HTTPFieldName.credentials,
         parameters: [
@@ -41,23 +45,25 @@ public struct Redaction: Sendable, Hashable {
         ]
     )
 
-    /// Fields whose value is a URL or has some in it (links to the next page repeat the query),
-    /// which may have a credential among their parameters.
+    /// The fields whose value is a URL or contains URLs, which may have a credential among their parameters.
+    ///
+    /// Links to the next page, for example, repeat the query.
     private static let urlFields: Set<HTTPFieldName> = [
         "Referer", "Location", "Content-Location", "Link", "Refresh",
     ]
 
-    /// The value of a field as it may be shown.
+    /// Returns the redacted value of a field.
     public func value(of field: HTTPField) -> String {
         if hides(field.name) { return Redaction.mark }
         guard Redaction.urlFields.contains(field.name) else { return field.value }
         return target(Redaction.withoutUserInformation(field.value))
     }
 
-    /// A text that should be a URL or an authority and is not, as it may be shown.
+    /// Returns the redacted form of an invalid URL or authority.
     ///
-    /// Where its parts end cannot be told, so all in front of the last `@` counts as a password: one
-    /// with a `#` in it may be what is wrong.
+    /// The parts of such a text are ambiguous, so everything before the last `@` counts as a password; the
+    /// error may
+    /// be a `#` in the password.
     package func malformedURL(_ text: String) -> String {
         let scalars = text.unicodeScalars
         guard let at = scalars.lastIndex(of: "@") else { return target(text) }
@@ -66,8 +72,8 @@ public struct Redaction: Sendable, Hashable {
         return target(String(scalars[..<start]) + Redaction.mark + String(scalars[at...]))
     }
 
-    /// URLs without what is in front of the `@` of their authorities: a password, or a token in place
-    /// of a name (RFC 3986 §3.2.1).
+    /// Returns URLs without the user information before the `@`: a password, or a token as the name (RFC 3986
+    /// §3.2.1).
     private static func withoutUserInformation(_ value: String) -> String {
         guard value.utf8.contains(UInt8(ascii: "@")) else { return value }
         let scalars = value.unicodeScalars
@@ -87,11 +93,12 @@ public struct Redaction: Sendable, Hashable {
         return text + Substring(rest)
     }
 
-    /// Path and query, or a whole URL, as they may be shown: without the credentials in the query,
-    /// and in the fragment, where OAuth's implicit grant puts them.
+    /// Returns the redacted form of a path and query or of a URL.
+    ///
+    /// Redacts the credentials in the query, and in the fragment, which OAuth's implicit grant uses.
     public func target(_ target: String) -> String {
         var text = ""
-        // Scalars: a separator with an accent would be another character.
+        // Use scalars, because a separator with an accent would be another character.
         var rest = Substring(target).unicodeScalars
         var isParameter = false
         while !rest.isEmpty {
@@ -106,14 +113,15 @@ public struct Redaction: Sendable, Hashable {
         return text
     }
 
-    /// The longest text without a value that counts as a name, in bytes: beyond it may be a token.
+    /// The maximum length of a parameter without a value that counts as a name, in bytes; a longer one may be
+    /// a token.
     private static let longestFlag = 20
 
-    /// How many bytes of a query's parameter are its name; `nil` where it may be a token that has
-    /// none.
+    /// Returns the length of a query parameter's name, in bytes; `nil` if the text may be a token without a
+    /// name.
     package static func nameLength(of parameter: Span<UInt8>) -> Int? {
         if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
-            // At the end of base64 the sign separates nothing.
+            // An equals sign at the end of base64 is not a separator.
             let hasValue = (equals..<parameter.count).contains {
                 parameter[$0] != UInt8(ascii: "=")
             }
@@ -122,14 +130,15 @@ public struct Redaction: Sendable, Hashable {
         return parameter.count <= longestFlag ? parameter.count : nil
     }
 
-    /// A parameter of a query as it may be shown.
+    /// Returns the redacted form of a query parameter.
     package func parameter(_ text: Substring) -> String {
         guard let equals = firstHidden(in: text.unicodeScalars) else { return String(text) }
         return text[...equals] + Redaction.mark
     }
 
-    /// The position of the equals sign after which a parameter is left out, to its end: HTML 4 has `;`
-    /// for `&`, and some servers still do, but a value may have one, too.
+    /// Returns the position of the equals sign after which a parameter is redacted to its end.
+    ///
+    /// Some servers still accept `;` as a separator, as in HTML 4, but a value may contain one, too.
     private func firstHidden(
         in parameter: Substring.UnicodeScalarView
     ) -> Substring.UnicodeScalarView.Index? {
@@ -146,10 +155,10 @@ public struct Redaction: Sendable, Hashable {
         }
     }
 
-    /// Whether the value of a field is left out.
+    /// Whether the value of a field is redacted.
     package func hides(_ name: HTTPFieldName) -> Bool { name.isAmong(fields) }
 
-    /// Whether the value of a query parameter is left out.
+    /// Whether the value of a query parameter is redacted.
     ///
     /// `%61ccess_token` is another spelling of `access_token`, which servers decode.
     package func hides(parameter name: Substring) -> Bool {
@@ -167,7 +176,7 @@ public struct Redaction: Sendable, Hashable {
         name.lowercased().filter { $0.isLetter || $0.isNumber }
     }
 
-    /// A text without some secrets, also where they stand encoded.
+    /// Returns a text without some secrets, including their encoded forms.
     package static func hiding(
         _ secrets: [Secret],
         in text: String,

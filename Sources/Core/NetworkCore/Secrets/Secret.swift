@@ -1,27 +1,29 @@
-/// A value that must not be seen: token, client secret, password, key.
+/// A value that must not be shown, such as a token, client secret, password or key.
 ///
-/// Nothing prints it: not interpolation, `print`, `dump`, a debugger's summary or a mirror of the
-/// value it is part of. It is not `Codable` and not `Hashable`, so that it cannot slip into a
-/// document or become a dictionary key that is printed.
+/// Nothing prints it: not interpolation, `print`, `dump`, a debugger's summary or a mirror of an enclosing
+/// value.
+/// It is neither `Codable` nor `Hashable`, so that it cannot become part of a document or a printed
+/// dictionary
+/// key.
 public struct Secret: Sendable {
     private let text: String
 
-    /// Takes a value into custody.
+    /// Creates a secret.
     public init(_ text: String) {
         self.text = text
     }
 
-    /// The value itself.
+    /// Returns the value itself.
     ///
-    /// Every use of this name is a place to look at in a review.
+    /// Reviewers should check every use of this name.
     public func reveal() -> String { text }
 
-    /// Whether there is nothing in it.
+    /// Whether the value is empty.
     public var isEmpty: Bool { text.isEmpty }
 }
 
 extension Secret: Equatable {
-    /// Whether both are the same, in a time that depends on the lengths only.
+    /// Whether two secrets are equal; the time of the comparison depends on their lengths only.
     public static func == (left: Secret, right: Secret) -> Bool {
         let (first, second) = (left.text.utf8, right.text.utf8)
         guard first.count == second.count else { return false }
@@ -36,6 +38,6 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     public var description: String { Redaction.mark }
     /// The word `<redacted>`.
     public var debugDescription: String { Redaction.mark }
-    /// A mirror without children.
+    /// An empty mirror.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,14 +1,16 @@
 import FoundationEssentials
 import NetproxyBytes
 
-/// Finds a secret in a text in the spellings that an API may repeat it in: as it is,
-/// percent-encoded in part, in any case and twice, escaped as in JSON, and in base64, also after
-/// other bytes.
+/// Finds a secret in a text, in any form in which an API may repeat it.
+///
+/// It recognizes the unchanged secret, partial and double percent-encoding in either case, JSON escapes, and
+/// base64, also after other bytes.
 struct SecretSearch {
-    /// Shorter ones would be found in everything.
+    /// The minimum length; a shorter secret would match too much text.
     private static let shortest = 4
-    /// What the bytes look like in base64, wherever among the three bytes of a group they begin:
-    /// without the characters that they share with what stands around them.
+    /// The base64 forms of the bytes, one for each offset within a group of three bytes.
+    ///
+    /// They omit the characters that depend on the adjacent bytes.
     private let base64: [[UInt8]]
     private let bytes: [UInt8]
 
@@ -22,7 +24,7 @@ struct SecretSearch {
         }
     }
 
-    /// The text with a mark in place of the secret.
+    /// Returns the text with a mark instead of the secret.
     func hiding(in text: String, by mark: String = Redaction.mark) -> String {
         guard bytes.count >= SecretSearch.shortest else { return text }
         let source = Array(text.utf8)
@@ -30,14 +32,14 @@ struct SecretSearch {
         var position = 0
         while position < source.count {
             if source[position...].starts(with: bytes) {
-                // As it is, before what is in it counts as an escape.
+                // Check the unchanged form first, before its bytes are read as escapes.
                 shown += mark.utf8
                 position += bytes.count
             } else if let end = SecretSearch.end(of: bytes, in: source, from: position) {
                 shown += mark.utf8
                 position = end
             } else if let end = endOfBase64(in: source, from: position) {
-                // What its neighbours share with it goes too.
+                // The adjacent base64 characters contain bits of the secret, so remove them as well.
                 while let last = shown.last, SecretSearch.isBase64(last) { shown.removeLast() }
                 shown += mark.utf8
                 position = end
@@ -58,7 +60,7 @@ struct SecretSearch {
         return nil
     }
 
-    /// Where some bytes end that begin at `start`, in whatever spelling.
+    /// Returns the end of an occurrence of some bytes at `start`, in any form.
     private static func end(of wanted: [UInt8], in source: [UInt8], from start: Int) -> Int? {
         var position = start
         for byte in wanted {
@@ -69,12 +71,12 @@ struct SecretSearch {
         return position
     }
 
-    /// How long the spelling of a byte is that stands at a place, if one does.
+    /// Returns the length of the encoded form of a byte at a position, if it is there.
     private static func length(of byte: UInt8, in source: [UInt8], at start: Int) -> Int? {
         let found = source[start]
         switch found {
         case UInt8(ascii: "%"):
-            // `%2F`, and encoded once more `%252F`.
+            // `%2F`, or `%252F` if encoded twice.
             var digits = start + 1
             while let value = hex(source, digits) {
                 if value == byte { return digits + 2 - start }
@@ -97,8 +99,8 @@ struct SecretSearch {
         return high << 4 | low
     }
 
-    /// Whether a character is written for another: a plus in forms, and the two that the alphabet of
-    /// base64 for URLs has in place of others (RFC 4648 §5).
+    /// Whether a character replaces another: `+` for a space in forms, `-` and `_` in base64url (RFC 4648
+    /// §5).
     private static func stands(_ found: UInt8, for byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: " "): found == UInt8(ascii: "+")

@@ -1,21 +1,21 @@
-/// The two clocks that a credential's lifetime is measured by, and the only way to wait.
+/// The two clocks that measure a credential's lifetime, and the only way to wait.
 ///
 /// A program uses `SystemClock`; a test moves its own clock by hand.
 public protocol NetworkClock: Sendable {
-    /// The time of day. It survives a restart, and can be set.
+    /// The time of day, which survives a restart and can be set.
     var wallNow: UnixTime { get }
 
-    /// A clock that cannot be set and that continues while the machine sleeps.
+    /// The time on a clock that cannot be set and that continues while the machine sleeps.
     var now: ContinuousClock.Instant { get }
 
-    /// Returns at the deadline.
+    /// Waits until the deadline.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled before.
+    /// - Throws: `CancellationError` if the task is canceled earlier.
     func sleep(until deadline: ContinuousClock.Instant) async throws
 }
 
 extension NetworkClock {
-    /// Both clocks at once.
+    /// The current time on both clocks.
     public var moment: Moment { Moment(wall: wallNow, steady: now) }
 }
 
@@ -24,22 +24,22 @@ public struct UnixTime: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00 UTC.
     public var secondsSinceEpoch: Double
 
-    /// Makes a time of day.
+    /// Creates a time of day.
     public init(secondsSinceEpoch: Double) {
         self.secondsSinceEpoch = secondsSinceEpoch
     }
 
-    /// Whether the first is earlier.
+    /// Whether the first time is earlier.
     public static func < (left: UnixTime, right: UnixTime) -> Bool {
         left.secondsSinceEpoch < right.secondsSinceEpoch
     }
 
-    /// The time after a duration.
+    /// Returns the time after a duration.
     public static func + (time: UnixTime, duration: Duration) -> UnixTime {
         UnixTime(secondsSinceEpoch: time.secondsSinceEpoch + duration.seconds)
     }
 
-    /// The time from the second to the first; negative if the first is earlier.
+    /// Returns the time from the second to the first; negative if the first is earlier.
     public static func - (left: UnixTime, right: UnixTime) -> Duration {
         .seconds(left.secondsSinceEpoch - right.secondsSinceEpoch)
     }
@@ -47,38 +47,39 @@ public struct UnixTime: Sendable, Hashable, Comparable {
 
 /// An instant on both clocks.
 ///
-/// As a deadline it is over when either clock says so: the steady one is right when the time of
-/// day is set back, the time of day is right after a restart.
+/// A deadline passes as soon as either clock reaches it: the monotonic clock is right if the time of day is
+/// set
+/// back, and the time of day is right after a restart.
 public struct Moment: Sendable, Hashable {
-    /// On the clock that shows the time of day.
+    /// The time on the clock with the time of day.
     public var wall: UnixTime
-    /// On the clock that cannot be set.
+    /// The time on the clock that cannot be set.
     public var steady: ContinuousClock.Instant
 
-    /// Makes a moment.
+    /// Creates a moment.
     public init(wall: UnixTime, steady: ContinuousClock.Instant) {
         self.wall = wall
         self.steady = steady
     }
 
-    /// Later than any deadline.
+    /// A moment later than any deadline.
     package static let never = Moment(
         wall: UnixTime(secondsSinceEpoch: .infinity),
         steady: ContinuousClock.now + .seconds(1 << 40)
     )
 
-    /// The moment after a duration on both clocks.
+    /// Returns the moment after a duration on both clocks.
     public static func + (moment: Moment, duration: Duration) -> Moment {
         Moment(wall: moment.wall + duration, steady: moment.steady + duration)
     }
 
-    /// Whether this deadline is reached or over at an instant, by either clock.
+    /// Whether an instant has reached this deadline on either clock.
     @inline(__always)
     public func isReached(at now: Moment) -> Bool {
         now.steady >= steady || now.wall >= wall
     }
 
-    /// The time from an instant to this deadline, by the clock that shows less.
+    /// Returns the time from an instant to this deadline, by the clock that shows less.
     public func remaining(at now: Moment) -> Duration {
         min(steady - now.steady, wall - now.wall)
     }

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// A value that a child task changes, for a caller that may not get the task's result.
+/// A value that a child task changes, for a caller that may not receive the task's result.
 package final class SharedValue<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 
-    /// Keeps a value.
+    /// Creates a shared value.
     package init(_ value: Value) {
         state = Mutex(value)
     }
 
-    /// The value as the last change has left it.
+    /// The value after the last change.
     package var value: Value { state.withLock { $0 } }
 
-    /// Changes the value, which is kept however the change ends.
+    /// Changes the value; the change persists even if `body` throws.
     package func change<Result>(
         _ body: (inout Value) async throws -> Result
     ) async throws -> Result {

@@ -1,24 +1,24 @@
 import FoundationEssentials
 
-/// The clocks of the machine.
+/// The system clocks.
 ///
 /// `ContinuousClock` reads `CLOCK_BOOTTIME` on Linux, which continues while the machine is suspended.
 public struct SystemClock: NetworkClock {
-    /// Ten years: the system's timers trap on a deadline some centuries away.
+    /// The longest single sleep, ten years; the system's timers trap on a deadline some centuries away.
     private static let longestSleep = Duration.seconds(10 * 365 * 24 * 60 * 60)
 
-    /// Makes one; all are alike.
+    /// Creates a clock; all are alike.
     public init() {}
 
-    /// The time of day as the machine has it.
+    /// The time of day on this machine.
     public var wallNow: UnixTime {
         UnixTime(secondsSinceEpoch: Date().timeIntervalSince1970)
     }
 
-    /// The time since the machine started, sleep included.
+    /// The time since the machine started, including sleep.
     public var now: ContinuousClock.Instant { ContinuousClock.now }
 
-    /// Returns at the deadline.
+    /// Waits until the deadline.
     public func sleep(until deadline: ContinuousClock.Instant) async throws {
         while true {
             let latest = now + SystemClock.longestSleep

@@ -1,9 +1,10 @@
-/// Ends operations that do not watch the time by themselves.
+/// Limits the time of operations that do not watch it themselves.
 package enum TimeLimit {
-    /// Runs `operation`; past the deadline, which `setting` has set, it is cancelled.
+    /// Runs `operation`, and cancels it at the deadline, which `setting` has determined.
     ///
-    /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was
-    ///   being kept then; else the error of `operation`.
+    /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was being kept
+    ///   then; else
+    ///   the error of `operation`.
     package static func run<Result: Sendable>(
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock,
@@ -23,7 +24,8 @@ package enum TimeLimit {
             do {
                 _ = try await group.next()
             } catch let error as NetworkError where error.response != nil {
-                // The response is known, though not to its end: it says more than the time does.
+                // The error contains a response, although incomplete, which is more informative than the
+                // timeout.
                 throw error
             } catch {}
             throw NetworkError.timeout(.total, after: setting)

@@ -1,43 +1,44 @@
-/// A limit of time by the name under which it was set: what the error of a timeout says, so that its
-/// reader knows which number to change.
+/// A time limit with the name of its setting.
+///
+/// The error of a timeout contains both, so that its reader knows which number to change.
 package struct TimeSetting: Sendable, Hashable {
-    /// The key or the property, such as `timeouts.response`.
+    /// The configuration key or the property, such as `timeouts.response`.
     package var name: String
-    /// The limit; `nil` where it is not known.
+    /// The limit; `nil` if unknown.
     package var value: Duration?
     /// The party that gave up.
     package var owner: String
 
-    /// Names a limit.
+    /// Creates a named limit.
     package init(_ name: String, _ value: Duration?, owner: String = "netproxy") {
         self.name = name
         self.value = value
         self.owner = owner
     }
 
-    /// `netproxy gave up after timeouts.response (10m)`.
+    /// A clause such as `netproxy gave up after timeouts.response (10m)`.
     var clause: String {
         guard let value else { return "\(owner) gave up after \(name)" }
         return "\(owner) gave up after \(name) (\(value.written))"
     }
 }
 
-/// The source of a transport's limits, and so their names in errors.
+/// The source of a transport's limits, which determines their names in errors.
 package enum TimeSettings: Sendable, Hashable {
-    /// A channel of the daemon: keys of the configuration.
+    /// A channel of the daemon, with configuration keys.
     case channel
-    /// A program that uses the library: properties of `UpstreamOptions`.
+    /// A program that uses the library, with properties of `UpstreamOptions`.
     case options
-    /// The daemon itself: limits that no key changes, for requests of this kind.
+    /// The daemon itself, with limits that no key changes, for requests of this kind.
     case fixed(String)
 
-    /// The limit of a phase.
+    /// Returns the named limit of a phase.
     ///
     /// - Parameters:
     ///   - key: its name in a channel's configuration.
     ///   - property: its name in `UpstreamOptions`.
     ///   - value: the limit.
-    /// - Returns: the limit by its name.
+    /// - Returns: the named limit.
     package func setting(_ key: String, _ property: String, _ value: Duration?) -> TimeSetting {
         switch self {
         case .channel: TimeSetting(key, value)
@@ -48,7 +49,7 @@ package enum TimeSettings: Sendable, Hashable {
 }
 
 extension Duration {
-    /// The duration as a configuration spells it, such as `250ms`, `90s`, `10m` or `1h`.
+    /// The duration in the spelling of the configuration, such as `250ms`, `90s`, `10m` or `1h`.
     package var written: String {
         let (seconds, attoseconds) = components
         guard attoseconds == 0 else {

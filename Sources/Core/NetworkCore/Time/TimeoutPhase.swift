@@ -1,21 +1,22 @@
-/// The phases that may take too long, with their errors: the one table of timeouts.
+/// The phases that can time out, with their errors; the only table of timeouts.
 ///
-/// The time is measured where the wait is, since only there can it be ended: by the transport for
-/// everything on an upstream connection, by the authorizer for a credential, by the daemon for what an app
-/// sends and reads. `TimeLimit` does it for code that cannot.
+/// The component that waits also measures the time, because only it can end the wait: the transport for an
+/// upstream connection, the authorizer for a credential, the daemon for a client that sends or reads.
+/// `TimeLimit`
+/// measures it for other code.
 package enum TimeoutPhase: Sendable, CaseIterable {
-    // Towards the origin, in the order of an attempt.
+    // Upstream, in the order of an attempt.
     case queue, resolving, connecting, handshake, sending, awaitingHead, readingBody
     /// The exchange as a whole.
     case total
     /// The wait for a token.
     case credential
-    // Towards the app.
+    // Downstream.
     case requestHead, requestBody, requestBodyRate, delivery
-    /// A tunnel in which nothing moves.
+    /// A tunnel without traffic.
     case tunnel
 
-    /// Whether nothing of the request was sent yet.
+    /// Whether no part of the request has been sent yet.
     fileprivate var isBeforeSending: Bool {
         switch self {
         case .resolving, .connecting, .handshake: true
@@ -70,13 +71,13 @@ extension TimeoutPhase {
 }
 
 extension NetworkError {
-    /// Makes the error of a timeout.
+    /// Returns the error of a timeout.
     ///
     /// - Parameters:
     ///   - phase: the phase that took too long.
     ///   - peer: the name of the other side in the message.
     ///   - setting: the reached limit, for the message.
-    ///   - retry: whether the request may be sent again; nil: only if it was not sent yet.
+    ///   - retry: the safety of a retry; `nil` allows one only if no part of the request was sent.
     /// - Returns: the error.
     package static func timeout(
         _ phase: TimeoutPhase,
@@ -94,7 +95,7 @@ extension NetworkError {
         )
     }
 
-    /// Makes the error of an exchange that its deadline ended.
+    /// Returns the error of an exchange that its deadline ended.
     ///
     /// - Parameters:
     ///   - error: the error that ended the exchange, with its retry safety.
@@ -104,7 +105,7 @@ extension NetworkError {
         timeout(.total, after: setting, retry: (error as? NetworkError)?.retry ?? .unsafe)
     }
 
-    /// Makes the error of an exchange that its deadline ended before any byte was sent.
+    /// Returns the error of an exchange that its deadline ended before any byte was sent.
     package static func overdueUnsent(after setting: TimeSetting?) -> NetworkError {
         timeout(.total, after: setting, retry: .safe)
     }

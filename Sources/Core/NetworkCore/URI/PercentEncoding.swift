@@ -1,22 +1,21 @@
 /// Percent-encoding of the parts of a URI (RFC 3986 §2.1) and of forms (WHATWG URL §5.2).
 package enum PercentEncoding {
-    /// Everything but unreserved characters is encoded: a segment of a path, a name or a value of a
-    /// query.
+    /// Encodes all characters except unreserved ones, for a path segment or for a name or value in a query.
     package static func unreserved(_ text: String) -> String {
         encode(text) { isUnreserved($0) }
     }
 
-    /// As `unreserved`, with `+` for a space.
+    /// Encodes like `unreserved`, with `+` for a space.
     package static func form(_ text: String) -> String {
         unreserved(text).replacing("%20", with: "+")
     }
 
-    /// Encodes the bytes that a segment of a path must not contain, slashes and `%` included (RFC 3986 §3.3).
+    /// Encodes the bytes that a path segment must not contain, including slashes and `%` (RFC 3986 §3.3).
     static func segment(_ text: String) -> String {
         encode(text) { isPathByte($0) && $0 != UInt8(ascii: "/") }
     }
 
-    /// Encodes the bytes that a path must not contain; slashes and escapes stay.
+    /// Encodes the bytes that a path must not contain, except slashes and escapes.
     static func path(_ text: String) -> String {
         let bytes = Array(text.utf8)
         guard !isPath(text[...]) else { return text }
@@ -35,7 +34,7 @@ package enum PercentEncoding {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Whether a text is a path as it stands: no byte of it needs encoding.
+    /// Whether a text is a valid path without further encoding.
     package static func isPath(_ text: Substring) -> Bool {
         var escape = 0
         for byte in text.utf8 {
@@ -51,9 +50,9 @@ package enum PercentEncoding {
         return escape == 0
     }
 
-    /// The text with others in the place of some of its bytes.
+    /// Returns a text with some bytes replaced by other text.
     ///
-    /// Bytes, not characters: a mark that combines must not hide a quote.
+    /// Works on bytes, not characters, so that a combining mark cannot hide a quote.
     package static func replacing(_ text: String, _ other: (UInt8) -> String?) -> String {
         guard text.utf8.contains(where: { other($0) != nil }) else { return text }
         var result: [UInt8] = []
@@ -63,16 +62,16 @@ package enum PercentEncoding {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// A base path and a path below it, with one slash between them.
+    /// Returns a base path joined with a path, with one slash between them.
     package static func join(_ base: String, _ path: String) -> String {
         let encoded = PercentEncoding.path(path)
         if encoded.isEmpty { return base.isEmpty ? "/" : base }
         return encoded.hasPrefix("/") ? base + encoded : "\(base)/\(encoded)"
     }
 
-    /// Whether a segment of a path is `.` or `..` with a percent-encoded dot.
+    /// Whether a path segment is `.` or `..` with a percent-encoded dot.
     ///
-    /// Servers decode it and take the step (WHATWG URL §4.1), which no caller intends.
+    /// Servers decode it and resolve the step (WHATWG URL §4.1), which no caller intends.
     package static func hasEncodedStep(_ path: String) -> Bool {
         guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
         return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
@@ -83,7 +82,7 @@ package enum PercentEncoding {
         }
     }
 
-    /// Encodes all bytes that are not plain.
+    /// Encodes all bytes for which `isPlain` is `false`.
     package static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
         guard !text.utf8.allSatisfy(isPlain) else { return text }
         var result: [UInt8] = []
@@ -103,7 +102,7 @@ package enum PercentEncoding {
         value < 10 ? value + UInt8(ascii: "0") : value - 10 + UInt8(ascii: "A")
     }
 
-    /// RFC 3986 §2.3.
+    /// Whether a byte is unreserved (RFC 3986 §2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -114,7 +113,7 @@ package enum PercentEncoding {
         }
     }
 
-    /// pchar and the slash, RFC 3986 §3.3.
+    /// Whether a byte is a `pchar` or a slash (RFC 3986 §3.3).
     private static func isPathByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "!"),
@@ -128,12 +127,12 @@ package enum PercentEncoding {
 }
 
 extension PercentEncoding {
-    /// A name or a value of a query, decoded, with `+` for a space; invalid escapes stay.
+    /// Decodes a name or a value in a query, with `+` for a space; invalid escapes remain.
     package static func decoded(_ text: Substring) -> String {
         decode(text, plus: UInt8(ascii: " "))
     }
 
-    /// A segment of a path, decoded; invalid escapes stay.
+    /// Decodes a path segment; invalid escapes remain.
     package static func decodedSegment(_ text: Substring) -> String {
         decode(text, plus: UInt8(ascii: "+"))
     }

@@ -1,31 +1,32 @@
-/// A parameter of a query, found in every spelling that a server may read as its name.
+/// A query parameter, matched in every spelling that a server may accept for its name.
 ///
-/// Servers decode names, and many fold them further: PHP trims blanks and turns `.` into `_`, others
-/// ignore case, and `key[]` is a value of `key`. `;` separates parameters in HTML 4.
+/// Servers decode names, and many normalize them further: PHP trims spaces and replaces `.` by `_`, others
+/// ignore
+/// case, and `key[]` is a value of `key`. HTML 4 also separates parameters with `;`.
 package struct QueryParameter: Sendable, Hashable {
-    /// The name as it is configured.
+    /// The configured name.
     package let name: String
     private let likeness: String
 
-    /// Describes a parameter by its decoded name.
+    /// Creates a parameter from its decoded name.
     package init(_ name: String) {
         self.name = name
         likeness = HTTPFieldName.likeness(of: name)
     }
 
-    /// Whether the query of a target has the parameter.
+    /// Whether the query of a target contains the parameter.
     package func isPresent(in target: String) -> Bool {
         pieces(of: target).contains(where: isNamed)
     }
 
-    /// The decoded values in the query of a target.
+    /// Returns the decoded values in the query of a target.
     package func values(in target: String) -> [String] {
         pieces(of: target).filter(isNamed).map { piece in
             PercentEncoding.decoded(piece.drop { $0 != "=" }.dropFirst())
         }
     }
 
-    /// A target or URL without the parameter, and otherwise byte for byte the same.
+    /// Returns a target or URL without the parameter; all other bytes are unchanged.
     package func removed(from target: String) -> String {
         guard isPresent(in: target), let query = QueryParameter.query(of: target) else {
             return target
@@ -44,7 +45,7 @@ package struct QueryParameter: Sendable, Hashable {
         return before + (kept.isEmpty ? "" : "?" + kept) + target[query.upperBound...]
     }
 
-    /// A target with the parameter after the others.
+    /// Returns a target with the parameter after the others.
     package func appended(_ value: String, to target: String) -> String {
         let pair = PercentEncoding.unreserved(name) + "=" + PercentEncoding.unreserved(value)
         guard let query = QueryParameter.query(of: target) else { return "\(target)?\(pair)" }
@@ -64,7 +65,7 @@ package struct QueryParameter: Sendable, Hashable {
         return target[query].split { !QueryParameter.isWithinPiece($0) }
     }
 
-    /// The query of a target or URL, without its question mark.
+    /// Returns the range of the query in a target or URL, without the question mark.
     private static func query(of target: String) -> Range<String.Index>? {
         let bytes = target.utf8
         guard

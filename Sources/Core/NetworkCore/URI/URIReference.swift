@@ -1,19 +1,19 @@
-/// A reference to a URI as servers write it in `Location` and `Link` (RFC 3986 §4.1).
+/// A URI reference in the form that servers use in `Location` and `Link` (RFC 3986 §4.1).
 ///
-/// Read generously: spaces and letters beyond ASCII are percent-encoded. All else stays as it is written,
-/// since signed URLs depend on it, but for the fragment, which no request carries.
+/// The parser is lenient: it percent-encodes spaces and non-ASCII letters. It removes the fragment, which no
+/// request contains, and leaves the rest unchanged, because signed URLs depend on it.
 package struct URIReference: Sendable {
-    /// Why a reference leads nowhere, as a clause.
+    /// The reason why a reference cannot be resolved, as a clause.
     package struct Fault: Error {
         package let reason: String
     }
 
     private let scheme: Origin.Scheme?
     private let authority: Authority?
-    /// Path and query.
+    /// The path and query.
     private let rest: Substring
 
-    /// Reads a reference.
+    /// Parses a reference.
     package init(_ text: String) throws(Fault) {
         let whole = text.prefix { $0 != "#" }
         let start = whole.firstIndex { $0 != " " && $0 != "\t" } ?? whole.endIndex
@@ -33,7 +33,7 @@ package struct URIReference: Sendable {
             guard !text.contains("@") else {
                 throw Fault(reason: "it brings a user name or a password")
             }
-            // A port may be left empty (RFC 3986 §3.2.3).
+            // A port may be empty (RFC 3986 §3.2.3).
             let named = text.hasSuffix(":") ? text.dropLast() : text
             guard let authority = Authority(String(named)) else {
                 throw Fault(reason: "it names no valid host")
@@ -47,7 +47,7 @@ package struct URIReference: Sendable {
         self.rest = rest
     }
 
-    /// The target of the reference, relative to a resource (RFC 3986 §5.2).
+    /// Returns the target of the reference, relative to a resource (RFC 3986 §5.2).
     package func resolved(from origin: Origin, _ target: String) -> (Origin, target: String) {
         let base = TargetPath(target)
         let (path, query) = URIReference.split(rest)
@@ -75,7 +75,7 @@ package struct URIReference: Sendable {
         withoutSteps(path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "")
     }
 
-    /// The path without `.` and `..` (RFC 3986 §5.2.4).
+    /// Returns the path without `.` and `..` (RFC 3986 §5.2.4).
     private static func withoutSteps(_ path: Substring) -> String {
         guard path.contains("/.") else { return String(path) }
         var segments: [Substring] = []
@@ -91,7 +91,7 @@ package struct URIReference: Sendable {
         return "/" + segments.joined(separator: "/")
     }
 
-    /// The scheme: the text before the first `:`, if it is valid (RFC 3986 §3.1).
+    /// Returns the scheme, the text before the first `:`, if it is valid (RFC 3986 §3.1).
     private static func schemeName(_ text: String) -> Substring? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let name = text[..<colon]
