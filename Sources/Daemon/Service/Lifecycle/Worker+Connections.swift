@@ -132,7 +132,7 @@ extension Worker {
 
     /// Serves a connection with HTTP/2 until it closes.
     private func serveStreams(of connection: DownstreamConnection) async {
-        // If the client closes its half, only a stream in the middle of a request ends.
+        // The session notices the end of the connection itself.
         connection.socket.onPeerClosed = nil
         let session = DownstreamSession(connection) { [unowned self] in serve($0) }
         connection.session = session
