@@ -156,7 +156,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
                 for (index, byte) in bytes.enumerated() { unsafe raw[2 + index] = byte }
             }
         }
-        // SAFETY: the storage lives for the call, and is large enough for every family.
+        // SAFETY: the storage outlives the call, and is large enough for every family.
         return unsafe withUnsafePointer(to: &storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe body($0, socklen_t(length))

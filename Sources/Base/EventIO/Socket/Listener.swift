@@ -110,7 +110,7 @@ import NetproxySystem
         for _ in 0..<count {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            // SAFETY: the storage is large enough for every family, and lives for the call.
+            // SAFETY: the storage is large enough for every family, and outlives the call.
             let accepted = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     unsafe accept4(

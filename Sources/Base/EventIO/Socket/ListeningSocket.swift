@@ -56,7 +56,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         if !wanted.isUnix {
-            // SAFETY: the option lives for the call.
+            // SAFETY: the option outlives the call.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
             socket.setTCPOptions()
         }
@@ -92,7 +92,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
     package init(inherited descriptor: Int32) throws(IOError) {
         var listens: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the option lives for the call, and its size is given.
+        // SAFETY: the option outlives the call, and its size is given.
         let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
         guard code == 0, listens != 0,
             let address = SocketDescriptor(descriptor).localAddress

@@ -108,7 +108,7 @@ struct SocketDescriptor {
     func takeError() -> Int32 {
         var pending: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the variable lives for the call, and its size is given.
+        // SAFETY: the variable outlives the call, and its size is given.
         let code = unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &pending, &length)
         return code == 0 ? pending : systemError()
     }
@@ -117,7 +117,7 @@ struct SocketDescriptor {
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         let size = socklen_t(MemoryLayout<linger>.size)
-        // SAFETY: the option lives for the call.
+        // SAFETY: the option outlives the call.
         _ = unsafe setsockopt(number, SOL_SOCKET, SO_LINGER, &option, size)
     }
 
@@ -137,7 +137,7 @@ struct SocketDescriptor {
         var one: Int32 = 1
         var unsent = SocketDescriptor.unsentLimit
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the options live for the calls.
+        // SAFETY: the options outlive the calls.
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
     }
@@ -169,14 +169,14 @@ struct SocketDescriptor {
     private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the option lives for the call. A kernel without it merely detects the failure later.
+        // SAFETY: the option outlives the call. A kernel without it merely detects the failure later.
         _ = unsafe setsockopt(number, level, option, &value, size)
     }
 
     /// TCP's information about sent data; `nil` for a unix socket.
     var flight: SentData? {
         var flight = netproxy_flight()
-        // SAFETY: the structure lives for the call.
+        // SAFETY: the structure outlives the call.
         guard unsafe netproxy_read_flight(number, &flight) == 0 else { return nil }
         return SentData(
             isDelivered: flight.queued == 0,
@@ -201,7 +201,7 @@ struct SocketDescriptor {
     var peerProcess: PeerProcess? {
         var credentials = netproxy_ucred()
         var length = socklen_t(MemoryLayout<netproxy_ucred>.size)
-        // SAFETY: the structure lives for the call, and its size is given.
+        // SAFETY: the structure outlives the call, and its size is given.
         let code = unsafe getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
         guard code == 0 else { return nil }
         // 0 for a process that is not visible in this namespace.
