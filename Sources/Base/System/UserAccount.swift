@@ -11,7 +11,7 @@ package struct UserAccount: Sendable, Hashable {
         (self.name, self.id, self.group) = (name, id, group)
     }
 
-    /// The user as whom this process acts; without an entry in the database, its name is the ID.
+    /// The effective user of this process; without an entry in the user database, its name is the ID.
     package static var current: UserAccount {
         let id = geteuid()
         return with(id: id) ?? UserAccount(name: "\(id)", id: id, group: getegid())
@@ -19,7 +19,7 @@ package struct UserAccount: Sendable, Hashable {
 
     /// Returns the user with an ID; `nil` if the machine has no such user.
     package static func with(id: UInt32) -> UserAccount? {
-        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        // SAFETY: the pointers come from `lookUp` and are valid during the call.
         unsafe lookUp { entry, buffer, size, found in
             unsafe getpwuid_r(id, entry, buffer, size, found)
         }
@@ -27,7 +27,7 @@ package struct UserAccount: Sendable, Hashable {
 
     /// Returns the user with a name; `nil` if the machine has no such user.
     package static func named(_ name: String) -> UserAccount? {
-        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        // SAFETY: the pointers come from `lookUp` and are valid during the call.
         unsafe lookUp { entry, buffer, size, found in
             unsafe getpwnam_r(name, entry, buffer, size, found)
         }

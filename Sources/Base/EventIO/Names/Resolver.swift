@@ -24,7 +24,7 @@ import Synchronization
     private static let patience = Duration.seconds(1)
     /// The maximum number of threads.
     ///
-    /// Each dead name occupies one thread for as long as the system's resolver tries.
+    /// Each dead name occupies one thread until the system's resolver gives up.
     private static let threadCount = 16
     /// The maximum number of threads that look up names from clients.
     private static let threadsForApps = 8

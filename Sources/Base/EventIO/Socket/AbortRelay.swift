@@ -10,7 +10,7 @@ package final class AbortRelay {
 
     /// A relay in a task local.
     ///
-    /// It is an object, since a value would be copied through its metadata on each access.
+    /// It is an object, since a value would be copied through its type metadata on each access.
     package final class Reference: Sendable {
         /// The relay, bound to its loop.
         package let relay: LoopBound<AbortRelay>

@@ -10,7 +10,7 @@ extension StreamSocket {
     ///
     /// If no other work is ready, it is sent immediately, and `lostPost` contains the error of a failed send.
     /// A turn serves many connections. Sending for all of them in a row keeps the kernel's code and ours in
-    /// the processor's caches, which saves 7 % of the cost of a small request.
+    /// the processor's caches, which saves about 7 % of the cost of a small request.
     ///
     /// The output returns to the loop's pool. An error ends the wait for reading. The reader throws it after
     /// the bytes that came before, and so does the next write.

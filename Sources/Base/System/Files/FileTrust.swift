@@ -53,7 +53,7 @@ package enum FileTrust {
         }
     }
 
-    /// The ID of the user as whom this process acts.
+    /// The effective user ID of this process.
     package static var user: UInt32 { geteuid() }
 
     private static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }

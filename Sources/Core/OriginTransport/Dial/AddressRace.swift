@@ -28,7 +28,7 @@ package enum AddressRace {
     private enum Event: Sendable {
         case connected(LoopBound<StreamSocket>)
         case failed(IOError)
-        /// A head start has ended; contains the number of attempts made by its start.
+        /// The last head start has ended; contains the number of attempts when it began.
         case waited(Int)
     }
 

@@ -4,7 +4,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 public import NetworkCore
 
-/// Another proxy on the way to origins, such as a company proxy, spoken to in plain HTTP or SOCKS5.
+/// Another proxy on the way to origins, such as a company proxy; it uses plain HTTP or SOCKS5.
 ///
 /// A SOCKS5 proxy sees the names of all origins, and the content of requests to `http` origins. An HTTP proxy
 /// tunnels requests to an `https` origin and sees only the origin's name. It can read requests to an `http`

@@ -44,7 +44,7 @@ package final class ExchangeStream: StreamWait {
         endWait(.news)
     }
 
-    /// Handles a message that breaks the protocol.
+    /// Handles a message that violates the protocol.
     package func refuse(_ fault: HTTP2Fault) {
         _ = state.refuse(fault)
         endWait(.news)

@@ -65,7 +65,7 @@ extension OriginPool {
         return nil
     }
 
-    /// Returns an HTTP/2 connection with room, or the fact that the origin speaks HTTP/1.
+    /// Returns an HTTP/2 connection with room, or `http1` if the origin speaks HTTP/1.
     ///
     /// One request opens a connection, and the others wait for it, since they depend on the origin's choice.
     ///
