@@ -7,29 +7,29 @@ package enum IOError: Error, Sendable, Equatable {
     case timedOut
     /// The peer closed the connection or reset it.
     case closedByPeer
-    /// The peer, or the way to it, is gone without a word: nothing that was sent is acknowledged, in the
-    /// system's words.
+    /// The peer or the network path to it is silent, and sent data is not acknowledged; contains the system's
+    /// message.
     case unresponsive(String)
     /// This side closed or aborted the socket while it was in use.
     case aborted
     /// The peer refused the connection.
     case refused
-    /// No route, no address, or another error of the system, in its own words.
+    /// No route, no address, or another error of the system; contains the system's message.
     case system(String)
-    /// The system does not let this user do it, in its own words.
+    /// The system denies permission; contains the system's message.
     case denied(String)
-    /// This process may open no more files, in the system's words.
+    /// This process has no file descriptors left; contains the system's message.
     case exhausted(String)
     /// The name has no address.
     case unknownHost(String)
-    /// The peer does not speak TLS, or not as we do.
+    /// The peer does not speak TLS, or the handshake failed; contains the reason.
     case tlsProtocol(String)
-    /// The peer's certificate is not trusted, and why.
+    /// The peer's certificate is not trusted; contains the reason.
     case tlsCertificate(String)
 }
 
 extension IOError {
-    /// Returns the error that `body` throws: for closures that cannot throw a typed error.
+    /// Returns the error that `body` throws, for closures that cannot throw a typed error.
     package static func thrown(by body: () async throws(IOError) -> Void) async -> IOError? {
         do throws(IOError) {
             try await body()
@@ -46,8 +46,8 @@ extension IOError {
         self =
             switch code {
             case ECONNRESET, EPIPE: .closedByPeer
-            // The kernel gave up retransmitting or probing; an ICMP error that came in the meantime is
-            // reported in place of the timeout.
+            // The kernel gave up retransmitting or probing. An ICMP error that arrived in the meantime is
+            // reported instead of the timeout.
             case ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN:
                 .unresponsive(describe(errno: code))
             default: .system(describe(errno: code))
@@ -56,7 +56,7 @@ extension IOError {
 }
 
 extension IOError: CustomStringConvertible {
-    /// The error as text, for a log or a message.
+    /// The error as text, for a log or an error message.
     package var description: String {
         switch self {
         case .timedOut: "timed out"

@@ -2,16 +2,17 @@ import Glibc
 
 /// The names of this machine's groups.
 package enum GroupName {
-    /// The name of a group; its id if it has none.
+    /// Returns the name of a group, or its ID if it has no name.
     package static func of(_ id: UInt32) -> String {
-        // The names of the members are in it as well: a larger group than fits is shown by its id.
+        // The buffer also receives the names of the members; a group that does not fit is represented by its
+        // ID.
         var buffer = [CChar](repeating: 0, count: 65_536)
         let name: String? = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return nil }
             var entry = unsafe group()
             var found: UnsafeMutablePointer<group>?
-            // SAFETY: entry, buffer and result outlive the call; the name is copied below, while the
-            // buffer that holds it is still there.
+            // SAFETY: entry, buffer and result outlive the call; the name is copied below while its buffer
+            // still exists.
             guard unsafe getgrgid_r(id, &entry, base, buffer.count, &found) == 0,
                 unsafe found != nil, let name = unsafe entry.gr_name
             else { return nil }

@@ -1,10 +1,10 @@
 import CNetproxySystem
 
-/// The memory that `malloc` manages, of the whole process.
+/// The memory of the whole process that `malloc` manages.
 package enum HeapMemory {
     /// Returns unused memory to the system.
     ///
-    /// It walks the whole heap, so call it only after much was freed.
+    /// It scans the whole heap, so call it only after freeing much memory.
     package static func returnUnused() {
         _ = malloc_trim(0)
     }

@@ -2,15 +2,12 @@ import CNetproxySystem
 
 /// Protects the memory of this process, which contains secrets such as tokens.
 package enum MemoryPrivacy {
-    /// Has the kernel write no core dump of the process, and no other process of the same user read
-    /// its memory or trace it; root still may.
+    /// Prevents core dumps, and prevents other processes of the same user from reading or tracing this one.
     ///
-    /// A program that is started by this one is not affected: the attribute ends with `execve`
-    /// (prctl(2), PR_SET_DUMPABLE).
+    /// Root still may. Programs started by this process are not affected: the attribute ends with `execve`
+    /// (prctl(2), PR_SET_DUMPABLE). If a sandbox forbids the call, nothing changes.
     ///
-    /// A sandbox may forbid it; then everything goes on as before.
-    ///
-    /// - Returns: whether it is in force.
+    /// - Returns: whether the protection is in force.
     @discardableResult
     package static func forbidDumps() -> Bool {
         netproxy_forbid_dumps() == 0

@@ -1,19 +1,19 @@
 import Glibc
-// The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
+// The C struct timespec belongs to this module or to Glibc, depending on which the compiler loads first.
 import SwiftOverlayShims
 
-/// The resources that the process uses, as Prometheus' own client libraries report them.
+/// The resource usage of the process, as reported by Prometheus' own client libraries.
 package struct ProcessFigures: Sendable {
-    /// Processor time so far, in user space and in the kernel, in seconds.
+    /// The total processor time in user space and in the kernel, in seconds.
     package let cpuSeconds: Double
-    /// Memory in use, in bytes; `nil` if `/proc` does not say.
+    /// The memory in use, in bytes; `nil` if `/proc` is unavailable.
     package let residentBytes: Int?
-    /// Open descriptors; `nil` if `/proc` does not say.
+    /// The number of open descriptors; `nil` if `/proc` is unavailable.
     package let descriptors: Int?
-    /// The largest number of descriptors.
+    /// The maximum number of descriptors.
     package let descriptorLimit: Int
 
-    /// Measures this process; with many descriptors that takes milliseconds.
+    /// Measures this process, which takes milliseconds if it has many descriptors.
     package init() {
         cpuSeconds = Double(processorNanoseconds()) / 1_000_000_000
         residentBytes = ProcessFigures.residentBytes
@@ -21,7 +21,7 @@ package struct ProcessFigures: Sendable {
         descriptorLimit = DescriptorLimit.current
     }
 
-    /// The second number of `/proc/self/statm`, which counts pages.
+    /// The resident memory: the second number of `/proc/self/statm`, which counts pages.
     private static var residentBytes: Int? {
         guard let file = try? ReadableFile(path: "/proc/self/statm"),
             let text = try? file.read(256, at: 0)
@@ -37,12 +37,12 @@ package struct ProcessFigures: Sendable {
         defer { unsafe closedir(directory) }
         var count = 0
         while unsafe readdir(directory) != nil { count += 1 }
-        // Without `.`, `..` and the descriptor of the directory itself.
+        // Subtract `.`, `..` and the descriptor of the directory itself.
         return max(count - 3, 0)
     }
 }
 
-/// The processor time of the process, in nanoseconds.
+/// Returns the processor time of the process, in nanoseconds.
 private func processorNanoseconds() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -2,15 +2,16 @@ import Glibc
 
 /// The protocol of systemd: notifications, the watchdog and inherited sockets.
 package enum ServiceManager {
-    /// Sends `READY=1`, `STOPPING=1`, … to `$NOTIFY_SOCKET`, if it is set (sd_notify(3)); a message
-    /// that is not taken within 100 ms is lost.
+    /// Sends `READY=1`, `STOPPING=1` or another message to `$NOTIFY_SOCKET`, if it is set (sd_notify(3)).
+    ///
+    /// A message that the manager does not accept within 100 ms is lost.
     package static func notify(_ message: String, to path: String?) {
         guard let path, !path.isEmpty else { return }
         do throws(FileError) {
             // A manager that does not read must not block the service.
             try DatagramSocket(waitingAtMost: 100).send(Array(message.utf8).span, to: path)
         } catch {
-            // Only the manager could be told.
+            // There is nobody to report the error to.
         }
     }
 
@@ -22,7 +23,7 @@ package enum ServiceManager {
         return .microseconds(interval)
     }
 
-    /// The descriptors that systemd passed, by their names (sd_listen_fds_with_names(3)).
+    /// Returns the descriptors passed by systemd, by name (sd_listen_fds_with_names(3)).
     package static func inheritedSockets(
         _ environment: [String: String]
     ) -> [String: [Int32]] {

@@ -1,14 +1,14 @@
 import CNetproxySystem
 import Glibc
 
-// The entry points from C. Each converts its arguments and makes one call.
+// The entry points from C. Each one converts its arguments and makes one call.
 
 let heldSignalArrived:
     @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
         signal,
         information,
         _ in
-        // The terminal's own signals come from the kernel, for the whole group.
+        // The terminal's signals come from the kernel and go to the whole group.
         guard let information = unsafe information else { return }
         let isForAll = unsafe information.pointee.si_code == SI_KERNEL
         ChildProcess.held(signal, sentTo: isForAll ? .group : .process)
@@ -18,10 +18,10 @@ let threadMissing: @convention(c) (Int32) -> Void = { _ in ThreadCheck.giveUp() 
 
 /// Starts a detached thread that runs `body` and ends.
 ///
-/// - Returns: 0, or the error number of a system that starts no more threads.
+/// - Returns: 0, or the error number if the system cannot start another thread.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
     var thread = pthread_t()
-    // SAFETY: retained for the new thread, which takes it over; released here if it was not started.
+    // SAFETY: retained for the new thread, which takes ownership; released here if it was not started.
     let context = unsafe Unmanaged.passRetained(ThreadBody(body))
     let code = unsafe pthread_create(&thread, nil, threadStarted, context.toOpaque())
     guard code == 0 else {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A user of this machine, with the groups that decide which files they may read.
+/// A user of this machine, with the primary group.
 package struct UserAccount: Sendable, Hashable {
     package let name: String
     package let id: UInt32
@@ -11,46 +11,46 @@ package struct UserAccount: Sendable, Hashable {
         (self.name, self.id, self.group) = (name, id, group)
     }
 
-    /// The user that this process acts as; a user without an entry has the id as the name.
+    /// The effective user of this process; without an entry in the user database, its name is the ID.
     package static var current: UserAccount {
         let id = geteuid()
         return with(id: id) ?? UserAccount(name: "\(id)", id: id, group: getegid())
     }
 
-    /// The user with an id; `nil` if the machine has no such user.
+    /// Returns the user with an ID; `nil` if the machine has no such user.
     package static func with(id: UInt32) -> UserAccount? {
-        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        // SAFETY: the pointers come from `lookUp` and are valid during the call.
         unsafe lookUp { entry, buffer, size, found in
             unsafe getpwuid_r(id, entry, buffer, size, found)
         }
     }
 
-    /// The user with a name; `nil` if the machine has no such user.
+    /// Returns the user with a name; `nil` if the machine has no such user.
     package static func named(_ name: String) -> UserAccount? {
-        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        // SAFETY: the pointers come from `lookUp` and are valid during the call.
         unsafe lookUp { entry, buffer, size, found in
             unsafe getpwnam_r(name, entry, buffer, size, found)
         }
     }
 
-    /// Whether a file of this group can be read by its members, this process among them.
+    /// Whether this process is a member of a group, and so can read the files that the group can read.
     package static func isMember(of group: UInt32) -> Bool {
         guard getegid() != group else { return true }
         // Without space, only the number of groups is returned.
         let count = getgroups(0, nil)
         guard count > 0 else { return false }
         var groups = [gid_t](repeating: 0, count: Int(count))
-        // SAFETY: the array has space for that many, and is lent for the call.
+        // SAFETY: the array has space for that many, and is valid during the call.
         guard unsafe getgroups(count, &groups) == count else { return false }
         return groups.contains(group)
     }
 
     /// Makes the whole process act as this user, with the user's groups, until it ends.
     ///
-    /// - Throws: if this process is not root's, or the system refuses.
+    /// - Throws: `FileError` if this process does not run as root, or the system refuses.
     package func assume() throws(FileError) {
         guard id != geteuid() else { return }
-        // SAFETY: the name is lent for the call.
+        // SAFETY: the name is valid during the call.
         guard unsafe initgroups(name, group) == 0 else { throw FileError("initgroups") }
         guard setgid(group) == 0 else { throw FileError("setgid") }
         guard setuid(id) == 0 else { throw FileError("setuid") }
@@ -61,7 +61,7 @@ package struct UserAccount: Sendable, Hashable {
         UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
     ) -> Int32
 
-    /// Reads an entry of the user database, which puts its texts into the buffer.
+    /// Reads an entry of the user database, which places its texts in the buffer.
     private static func lookUp(_ query: Query) -> UserAccount? {
         // An entry has a home directory, a shell and a comment, none of them longer than a path.
         var buffer = [CChar](repeating: 0, count: 16_384)
@@ -69,8 +69,8 @@ package struct UserAccount: Sendable, Hashable {
             guard let base = buffer.baseAddress else { return nil }
             var entry = unsafe passwd()
             var found: UnsafeMutablePointer<passwd>?
-            // SAFETY: entry, buffer and result outlive the call; the name is copied below, while the
-            // buffer that holds it is still there.
+            // SAFETY: entry, buffer and result outlive the call; the name is copied below while its buffer
+            // still exists.
             guard unsafe query(&entry, base, buffer.count, &found) == 0, unsafe found != nil,
                 let name = unsafe entry.pw_name
             else { return nil }

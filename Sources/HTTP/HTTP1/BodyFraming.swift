@@ -74,7 +74,7 @@ struct BodyLength {
     ) throws(HTTP1Error) -> BodyFraming? {
         guard let coding = fields.transferEncoding(in: head) else {
             // 5. An invalid Content-Length was refused when its line was parsed. 6. A valid one is the
-            // length.
+            //    length.
             return fields.contentLength.map { .length($0) }
         }
         // RFC 9112 §6.1: Transfer-Encoding in HTTP/1.0 is faulty framing.

@@ -1,7 +1,7 @@
 package import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// Extracts the content of one body from the bytes that were read from its connection.
+/// Extracts the content of one body from the bytes read from its connection.
 ///
 /// It does no I/O: the owner of the connection reads and applies the timeouts.
 package struct BodyReader: Sendable {

@@ -21,7 +21,7 @@ package struct BodyWriter: Sendable {
     ///
     /// - Parameters:
     ///   - framing: the framing in the head.
-    ///   - written: the number of content bytes that were written with the head.
+    ///   - written: the number of content bytes written with the head.
     package init(_ framing: BodyFraming, written: Int = 0) {
         self.framing = framing
         left = if case .length(let length) = framing { length - written } else { .max }

@@ -66,7 +66,7 @@ struct ChunkedDecoder: Sendable {
 
     private mutating func stepSize(_ byte: UInt8) throws(HTTP1Error) {
         if let digit = Grammar.hexValue(byte) {
-            // Fifteen digits fit in a signed word; in tinyproxy's CVE-2026-3945 the size did not fit. Leading
+            // Fifteen digits fit in a signed word; in tinyproxy's CVE-2026-3945 the size did not. Leading
             // zeros are ignored, but at most twenty digits are read, as in h11.
             guard digits < 20, rest < 1 << 56 else { throw .malformedChunkSize }
             rest = rest << 4 | Int(digit)

@@ -32,7 +32,7 @@ struct ConnectionOptions: Sendable {
 extension Span<UInt8> {
     /// Calls `body` with each token of a comma-separated list, skipping empty elements (RFC 9110 §5.6.1).
     ///
-    /// Returns false if an element is not a token.
+    /// Returns `false` if an element is not a token.
     func forEachElement(_ body: (Range<Int>) -> Void) -> Bool {
         var index = 0
         while true {

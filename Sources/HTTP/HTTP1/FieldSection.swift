@@ -12,9 +12,9 @@ struct FieldSection {
     private var expectation: Range<Int>?
     private var expectations = 0
 
-    /// Indexes lines that a `LineScanner` found in `head`, beginning with the line at `first`.
+    /// Indexes the lines found by a `LineScanner` in `head`, beginning with the line at `first`.
     ///
-    /// `spare` is the space for fields that will be added, in bytes.
+    /// `spare` is the space for additional fields, in bytes.
     init(
         _ head: Span<UInt8>,
         lines: LineScanner,
@@ -91,8 +91,7 @@ struct FieldSection {
         }
     }
 
-    /// Whether an origin could read the name as one that frames the message, because it has `_` for `-` as in
-    /// CGI.
+    /// Whether an origin could treat the name as a framing field, because it contains `_` for `-` as in CGI.
     ///
     /// A name with another byte at this position is not forwarded (`HopByHop`).
     private static func imitatesFraming(_ name: Span<UInt8>) -> Bool {

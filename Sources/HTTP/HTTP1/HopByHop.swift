@@ -1,9 +1,9 @@
 import NetproxyBytes
 package import NetproxyHTTPMessage
 
-/// The removal of fields for one connection only (RFC 9110 §7.6.1), before netproxy adds its own fields.
+/// The removal of fields that concern only one connection (RFC 9110 §7.6.1), before netproxy adds its own.
 package struct HopByHop: Sendable {
-    /// Protected fields that `Connection` nominated, each once; they are logged.
+    /// The protected fields that `Connection` nominated, each once; they are logged.
     package private(set) var refused: [HTTPFieldName] = []
 
     /// Removes the hop-by-hop fields and all fields that `Connection` nominates.
@@ -32,7 +32,7 @@ package struct HopByHop: Sendable {
         headers.remove(removed)
     }
 
-    /// The fields for which no other spelling is allowed: those for one hop and those that frame.
+    /// The fields for which no other spelling is permitted: hop-by-hop fields and `Content-Length`.
     private static let inimitable = KnownFieldSet { $0.isHopByHop || $0 == .contentLength }
 
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {

@@ -1,7 +1,7 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// Finds the lines of a section while its bytes arrive, and refuses every control byte immediately.
+/// Finds the lines of a section as its bytes arrive, and refuses every control byte immediately.
 ///
 /// It makes one pass: each call continues at the position where the previous one stopped. Scanned bytes
 /// contain no control byte except HTAB and the CRLF of each line, so later parsers need not check for them.
@@ -73,7 +73,7 @@ struct LineScanner: Sendable {
         lineEnds.removeAll(keepingCapacity: true)
     }
 
-    /// Records a line; returns true for the empty line that ends the section.
+    /// Records a line; returns `true` for the empty line that ends the section.
     private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
         guard end == lineStart else {
             lineEnds.append(end)
@@ -88,8 +88,8 @@ struct LineScanner: Sendable {
         case .none: return true
         case .statusLine: throw .malformedStatusLine
         case .requestLine:
-            // RFC 9112 §2.2: one empty line may precede a request, left over from the content of the previous
-            // one. No client sends two.
+            // RFC 9112 §2.2: one empty line may precede a request, left over from the previous request's
+            // content. No client sends two.
             guard start == 0 else { throw .malformedRequestLine }
             start = end + 2
             lineStart = start

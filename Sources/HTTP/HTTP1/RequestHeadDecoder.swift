@@ -98,7 +98,7 @@ package struct RequestHeadDecoder: Sendable {
         case .absolute(let scheme, let authority, _):
             guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
         case .authority(let authority):
-            // Some clients omit the port there.
+            // Some clients omit the port in Host.
             guard host.host == authority.host, host.port == nil || host.port == authority.port
             else { throw .hostMismatch }
         case .origin, .asterisk: break

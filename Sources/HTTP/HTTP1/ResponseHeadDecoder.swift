@@ -91,7 +91,7 @@ package struct ResponseHeadDecoder: Sendable {
     }
 }
 
-/// Extracts response heads from the bytes that were read from a connection.
+/// Extracts response heads from the bytes read from a connection.
 package struct ResponseReader: Sendable {
     private var decoder: ResponseHeadDecoder
 

@@ -26,8 +26,9 @@ package enum TrailerSection {
 
     /// Decodes field lines, each with CRLF, and the empty line that ends them.
     ///
-    /// - Returns: the allowed fields; `nil` if there are none.
-    /// - Throws: `forbiddenTrailer` for a field that frames or routes the message, or the error of a malformed line.
+    /// - Returns: the permitted fields; `nil` if there are none.
+    /// - Throws: `forbiddenTrailer` for a field that frames or routes the message, or the error of a
+    ///   malformed line.
     package static func decode(
         _ section: Span<UInt8>,
         limits: HTTP1Limits

@@ -1,9 +1,9 @@
 package import NetproxyBytes
 
-/// The content of a message that has arrived and was not taken, in order.
+/// The received content of a message that has not been taken, in order.
 ///
-/// Frames are short, each piece costs its taker a system call, and a piece that is kept takes the buffer that it was
-/// read into away from the reader. So short pieces after the first are put together.
+/// Frames are short. Each piece costs its reader a system call, and a stored piece keeps the buffer from
+/// which it was sliced. So short pieces after the first are combined.
 package struct ContentQueue: ~Copyable {
     private var first: ByteSlice?
     private var more: [ByteSlice] = []
@@ -12,9 +12,10 @@ package struct ContentQueue: ~Copyable {
     /// The number of bytes of all pieces.
     package private(set) var count = 0
 
-    /// The largest piece that is put together, in bytes.
+    /// The maximum size of a combined piece, in bytes.
     private static let gatheredLength = 64 * 1024
-    /// The largest content that `takeAll` copies so that it does not keep the buffer around it.
+    /// The maximum size of content that `takeAll` copies, in bytes; a copy does not keep the surrounding
+    /// buffer.
     private static let copiedLength = 1024
 
     package init() {}
@@ -41,7 +42,7 @@ package struct ContentQueue: ~Copyable {
         gathered = consume writer
     }
 
-    /// Takes the first piece.
+    /// Removes and returns the first piece.
     package mutating func removeFirst() -> ByteSlice? {
         guard let piece = first else { return nil }
         first = more.isEmpty ? gathered.take()?.finish() : more.removeFirst()
@@ -49,7 +50,7 @@ package struct ContentQueue: ~Copyable {
         return piece
     }
 
-    /// Takes all content as one piece.
+    /// Removes and returns all content as one piece.
     package mutating func takeAll() -> ByteSlice {
         let total = count
         guard let piece = removeFirst() else { return ByteSlice([]) }

@@ -2,17 +2,19 @@ import NetproxyBytes
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// The field block of one message, written down as the head that HTTP/1 would have: so one grammar, one set
-/// of limits and one idea of framing hold for both, and nothing changes its meaning between them.
+/// The field block of one message, written as the equivalent HTTP/1 head.
+///
+/// So one grammar, one set of limits and one framing apply to both versions, and a message has the same
+/// meaning in both.
 struct FieldBlock {
     enum Kind {
         case request, response, trailers
     }
 
     private(set) var kind = Kind.trailers
-    /// The first fault; what follows is not written down.
+    /// The first fault; later fields are not written.
     private(set) var fault: HTTP2Fault?
-    /// The text so far: complete after `end`.
+    /// The text so far; complete after `end`.
     let output = OutputBuffer(capacity: 1024)
     private let cookies = OutputBuffer(capacity: 64)
     private let limit: Int
@@ -22,7 +24,7 @@ struct FieldBlock {
     private var authority: [UInt8]?
     private var status: Int?
     private var isInFields = false
-    /// Whether the fields say how long the content is.
+    /// Whether the fields contain the length of the content.
     private var hasLength = false
     private var hasHost = false
 
@@ -50,7 +52,7 @@ struct FieldBlock {
 
     private mutating func note(_ name: Span<UInt8>, _ value: Span<UInt8>) throws(HTTP2Fault) {
         guard !name.isEmpty else { throw .malformedFieldName }
-        // What HTTP/1 would read as another line must not get that far.
+        // Reject line breaks here, before the HTTP/1 parser sees them.
         guard value.firstControl(in: 0..<value.count) == value.count || FieldBlock.isText(value)
         else { throw .malformedFieldValue }
         let isPseudo = name[0] == UInt8(ascii: ":")
@@ -74,9 +76,9 @@ struct FieldBlock {
         output.append("\r\n")
     }
 
-    /// Whether a field needs no line, or has one already.
+    /// Whether a field needs no line, or already has one.
     ///
-    /// - Throws: `connectionField` for one that belongs to HTTP/1 alone.
+    /// - Throws: `connectionField` for a field that belongs only in HTTP/1.
     private mutating func isWritten(
         _ name: Span<UInt8>,
         _ value: Span<UInt8>
@@ -84,11 +86,11 @@ struct FieldBlock {
         let all = 0..<name.count
         switch name.count {
         case 2 where name.equals("te", in: all):
-            // RFC 9113 §8.2.2: trailers and nothing else.
+            // RFC 9113 §8.2.2: only `trailers` is permitted.
             guard value.equals("trailers", in: 0..<value.count) else { throw .connectionField }
         case 4 where name.equals("host", in: all): return try isSameHost(value)
         case 6 where name.equals("cookie", in: all):
-            // RFC 9113 §8.2.3: one line again.
+            // RFC 9113 §8.2.3: join the fields into one line.
             if !cookies.isEmpty { cookies.append("; ") }
             cookies.append(value)
             guard output.count + cookies.count + 10 <= limit else {
@@ -107,7 +109,7 @@ struct FieldBlock {
         return false
     }
 
-    /// RFC 9113 §8.3.1: a Host beside `:authority` says the same.
+    /// Checks that a Host field equals `:authority` (RFC 9113 §8.3.1); returns whether it needs no line.
     private mutating func isSameHost(_ value: Span<UInt8>) throws(HTTP2Fault) -> Bool {
         guard kind == .request, let authority else {
             hasHost = true
@@ -166,7 +168,7 @@ struct FieldBlock {
         return true
     }
 
-    /// Writes the first line, which the pseudo-fields make.
+    /// Writes the first line from the pseudo-fields.
     private mutating func beginFields() throws(HTTP2Fault) {
         isInFields = true
         switch kind {
@@ -190,7 +192,7 @@ struct FieldBlock {
             output.append(authority)
         } else {
             guard let path, let scheme else { throw .missingPseudoField }
-            // Nothing but a path: no authority may hide in it.
+            // Only a path is permitted, so that it cannot contain an authority.
             let isOptions = method.span.isExactly("OPTIONS")
             guard path[0] == UInt8(ascii: "/") || path == [UInt8(ascii: "*")] && isOptions else {
                 throw .message(.unsuitableTarget)
@@ -226,7 +228,7 @@ struct FieldBlock {
             output.append(cookies.span)
             output.append("\r\n")
         }
-        // Content of unknown length: what HTTP/1 calls chunks.
+        // Content of unknown length is chunked in HTTP/1.
         let isInterim = status.map { (100..<200).contains($0) } ?? false
         if kind != .trailers, !ends, !hasLength, !isInterim {
             output.append("transfer-encoding: chunked\r\n")
@@ -234,7 +236,7 @@ struct FieldBlock {
         output.append("\r\n")
     }
 
-    /// Method and path, as far as they are known, for the record of a request that is refused.
+    /// The method and path of a refused request, as far as they are known, for the log record.
     var requestLine: (method: HTTPMethod, path: String)? {
         guard let method, let path else { return nil }
         return (

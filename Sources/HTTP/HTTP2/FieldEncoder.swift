@@ -1,15 +1,14 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// HPACK (RFC 7541) for what is sent.
+/// An HPACK encoder (RFC 7541).
 ///
-/// nghttp2's encoder spends 20,000 instructions on a bearer token of 900 bytes, in every request: it never puts
-/// `Authorization` into the table, and always computes its Huffman code. Here a field that comes a second time with
-/// the same value goes into the table, so that a request of a channel is some fifty bytes; nothing is
-/// Huffman-coded. A value of a credential that is short enough to be guessed is never put there (RFC 7541
-/// §7.1).
+/// nghttp2's encoder takes 20,000 instructions for a bearer token of 900 bytes in every request: it never
+/// adds `Authorization` to the table, and always computes its Huffman code. This encoder adds a field to the
+/// table when it repeats with the same value, so that a request of a channel takes about fifty bytes, and it
+/// never uses Huffman codes. A credential short enough to be guessed is never added (RFC 7541 §7.1).
 struct FieldEncoder {
-    /// The largest table, in bytes: what every peer admits unless it says otherwise.
+    /// The maximum size of the table, in bytes: the size that every peer permits by default.
     static let largestTable = 4096
 
     private struct Entry {
@@ -17,24 +16,24 @@ struct FieldEncoder {
         let bytes: [UInt8]
         let nameCount: Int
 
-        /// RFC 7541 §4.1.
+        /// The size of the entry in the table (RFC 7541 §4.1).
         var size: Int { bytes.count + 32 }
     }
 
-    /// The oldest first.
+    /// The entries, oldest first.
     private var entries: [Entry] = []
     private var size = 0
     private var capacity = FieldEncoder.largestTable
-    /// The smallest capacity since the last block, where it has changed.
+    /// The smallest capacity since the last block; `nil` if it has not changed.
     private var smallest: Int?
-    /// The hash of the field that came last for a name, by the hash of the name.
+    /// The hash of the last field for each hash of a name.
     ///
-    /// Fields of one hash cost a place in the table, and nothing else.
+    /// A hash collision wastes space in the table, and has no other effect.
     private var seen = [UInt64](repeating: 0, count: 64)
 
     // MARK: - The table
 
-    /// The peer admits a table of this size.
+    /// Sets the size of the table that the peer permits.
     mutating func admit(_ limit: Int) {
         let next = min(limit, FieldEncoder.largestTable)
         guard next != capacity else { return }
@@ -63,7 +62,7 @@ struct FieldEncoder {
         size += entry.size
     }
 
-    /// The index of a whole field in the table.
+    /// Returns the index of a whole field in the table.
     private func index(
         _ hash: UInt64,
         _ name: Span<UInt8>,
@@ -81,18 +80,18 @@ struct FieldEncoder {
         return nil
     }
 
-    // MARK: - A block
+    // MARK: - Blocks
 
     /// Begins a block.
     mutating func begin(_ output: OutputBuffer) {
-        // RFC 7541 §4.2: the smallest, and then what it is now.
+        // RFC 7541 §4.2: first the smallest size, then the current one.
         guard let smallest else { return }
         self.smallest = nil
         if smallest < capacity { FieldEncoder.append(smallest, 5, 0x20, to: output) }
         FieldEncoder.append(capacity, 5, 0x20, to: output)
     }
 
-    /// Writes a field, whose name is in lower case.
+    /// Writes a field with a name in lowercase.
     mutating func append(_ name: Span<UInt8>, _ value: Span<UInt8>, to output: OutputBuffer) {
         let nameHash = FieldEncoder.hash(name, 0)
         let hash = FieldEncoder.hash(value, nameHash)
@@ -126,7 +125,7 @@ struct FieldEncoder {
         }
     }
 
-    /// A number with a prefix of so many bits (RFC 7541 §5.1).
+    /// Writes a number with a prefix of the given number of bits (RFC 7541 §5.1).
     private static func append(
         _ number: Int,
         _ bits: Int,
@@ -144,19 +143,19 @@ struct FieldEncoder {
         output.append(UInt8(rest))
     }
 
-    /// A text as it is (RFC 7541 §5.2).
+    /// Writes a string without Huffman coding (RFC 7541 §5.2).
     private static func append(_ text: Span<UInt8>, to output: OutputBuffer) {
         append(text.count, 7, 0, to: output)
         output.append(text)
     }
 
-    /// A hash that goes on from another, eight bytes at a time.
+    /// Returns the hash of the bytes, continued from another hash, eight bytes at a time.
     fileprivate static func hash(_ bytes: Span<UInt8>, _ seed: UInt64) -> UInt64 {
         bytes.hash(from: seed)
     }
 }
 
-/// The fields that every peer knows (RFC 7541, appendix A).
+/// The fields of the static table (RFC 7541, appendix A).
 private enum StaticFields {
     static let count = 61
 
@@ -181,13 +180,13 @@ private enum StaticFields {
         ("user-agent", ""), ("vary", ""), ("via", ""), ("www-authenticate", ""),
     ]
 
-    /// Hashes and indices, open addressing.
+    /// The hashes and indices, with open addressing.
     private static let table: [(hash: UInt64, index: Int)] = {
         var table = [(hash: UInt64, index: Int)](repeating: (0, 0), count: 256)
         func add(_ hash: UInt64, _ index: Int) {
             var slot = Int(truncatingIfNeeded: hash & 255)
             while table[slot].index > 0 {
-                // The first index of a name counts.
+                // The first index of a name is used.
                 if table[slot].hash == hash { return }
                 slot = (slot + 1) & 255
             }
@@ -196,7 +195,7 @@ private enum StaticFields {
         for (offset, (name, value)) in fields.enumerated() {
             let nameHash = FieldEncoder.hash(bytes(name).span, 0)
             add(nameHash, offset + 1)
-            // Whole fields are told from names by the hash of their value.
+            // The hash of a whole field includes the value, which distinguishes it from the hash of a name.
             add(FieldEncoder.hash(bytes(value).span, nameHash), offset + 1)
         }
         return table
@@ -216,7 +215,8 @@ private enum StaticFields {
         index(hash) { Span(of: $0.name).isSame(as: name) && Span(of: $0.value).isSame(as: value) }
     }
 
-    /// Anybody can find a field with the hash of another one: the bytes decide.
+    /// Searches the table, and compares the bytes, since anyone can craft a field with the hash of another
+    /// one.
     @inline(__always)
     private static func index(_ hash: UInt64, where isSame: (Field) -> Bool) -> Int? {
         var slot = Int(truncatingIfNeeded: hash & 255)

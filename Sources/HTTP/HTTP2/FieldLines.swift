@@ -1,17 +1,18 @@
 import NetproxyBytes
 import NetproxyHTTPMessage
 
-/// The lines of a head as HTTP/1 writes it, as a field block of HTTP/2: the encoder of HTTP/1 decides what is in a
-/// head, for both.
+/// The lines of an HTTP/1 head, converted to an HTTP/2 field block.
+///
+/// So the HTTP/1 encoder determines the content of a head for both versions.
 enum FieldLines {
-    /// What a text is.
+    /// The kind of a text.
     enum Kind {
         /// A request for an origin of this scheme.
         case request(StaticString)
         case response, trailers
     }
 
-    /// Writes the block of a text, whose names become lower-case.
+    /// Writes a text as a field block, with names in lowercase.
     static func encode(
         _ text: OutputBuffer,
         _ kind: Kind,
@@ -98,7 +99,7 @@ enum FieldLines {
         }
     }
 
-    /// Whether a field belongs to a connection of HTTP/1.
+    /// Whether a field belongs to an HTTP/1 connection.
     private static func isOfConnection(_ head: Span<UInt8>, _ name: Range<Int>) -> Bool {
         switch name.count {
         case 4: head.equals("host", in: name)

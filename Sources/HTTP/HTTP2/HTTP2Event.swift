@@ -1,7 +1,7 @@
 package import NetproxyHTTP1
 package import NetproxyHTTPMessage
 
-/// An event of one connection, in the order of its arrival.
+/// An event of one connection, in order of arrival.
 package enum HTTP2Event: Sendable {
     /// A request; `ends` if it has no content.
     case request(Int32, RequestHead, ends: Bool)
@@ -9,15 +9,15 @@ package enum HTTP2Event: Sendable {
     case response(Int32, ResponseHead, ends: Bool)
     /// A refused message, with the readable part of a request line for the record.
     case malformed(Int32, HTTP2Fault, (method: HTTPMethod, path: String)?)
-    /// Content: the range of its bytes in the received bytes.
+    /// Content, as a range of the received bytes.
     case content(Int32, Range<Int>)
     /// The message is complete.
     case ended(Int32, trailers: HTTPHeaders?)
     /// A stream is closed.
     case closed(Int32, HTTP2Code)
-    /// This number of bytes of queued content is on its way.
+    /// This number of bytes of queued content has been sent.
     case sent(Int32, Int)
-    /// The peer responds to no stream after this one.
+    /// The peer responds to no later streams.
     case goAway(last: Int32, HTTP2Code)
     /// The settings of the peer.
     case settings

@@ -1,9 +1,9 @@
 package import NetproxyHTTP1
 package import NetproxyHTTPMessage
 
-/// The reason for which a message is refused; the connection continues.
+/// The reason for refusing a message; the connection continues.
 package enum HTTP2Fault: Error, Sendable, Equatable {
-    /// A fault that HTTP/1 has, too.
+    /// A fault that also exists in HTTP/1.
     case message(HTTP1Error)
     case malformedFieldName, malformedFieldValue, connectionField
     case missingPseudoField, repeatedPseudoField, misplacedPseudoField, unknownPseudoField
@@ -15,7 +15,7 @@ package enum HTTP2Fault: Error, Sendable, Equatable {
         if case .message(let error) = self { error.status } else { 400 }
     }
 
-    /// One clause that the reader of the log can act on.
+    /// The reason for the log, as a clause.
     package var reason: StaticString {
         switch self {
         case .message(let error): error.reason
@@ -38,7 +38,7 @@ package enum HTTP2Fault: Error, Sendable, Equatable {
     }
 }
 
-/// The reason for which a stream or a connection ends (RFC 9113 §7).
+/// The reason for the end of a stream or a connection (RFC 9113 §7).
 package struct HTTP2Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     package let rawValue: UInt32
 
@@ -58,14 +58,14 @@ package struct HTTP2Code: RawRepresentable, Sendable, Hashable, CustomStringConv
         "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
     ]
 
-    /// The name in the standard, or the number.
+    /// The name in the standard, or the number if it has none.
     package var description: String {
         rawValue < UInt32(HTTP2Code.names.count)
             ? HTTP2Code.names[Int(rawValue)] : "error \(rawValue)"
     }
 }
 
-/// The reason for which a connection has to end, after the output of its session.
+/// The reason for ending a connection, after the output of its session.
 package struct HTTP2ConnectionError: Error, Sendable, Equatable {
     /// The fault of the peer.
     package let reason: String

@@ -1,42 +1,41 @@
 package import NetproxyHTTP1
 
-/// What one connection may ask for, beside what a message may be.
+/// The limits of one connection, including those of its messages.
 package struct HTTP2Limits: Sendable {
-    /// What a head and a trailer section may be: the same as over HTTP/1.
+    /// The limits of a head and a trailer section, the same as over HTTP/1.
     package var messages = HTTP1Limits()
-    /// How many streams the peer may have open at a time (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// The maximum number of concurrent streams of the peer (SETTINGS_MAX_CONCURRENT_STREAMS).
     ///
     /// 128, like nginx and h2o.
     package var streams = 128
-    /// How many bytes of content the peer may send on a stream before they are read.
+    /// The maximum number of unread content bytes on a stream.
     ///
-    /// 256 KiB: what a fast connection needs within one round trip; a slow reader holds no more.
+    /// 256 KiB: enough for one round trip of a fast connection; a slow reader occupies no more.
     package var window = 256 * 1024
-    /// How far a stream's window grows while its content is read as fast as it comes.
+    /// The maximum window of a stream whose content is read as fast as it arrives, in bytes.
     package var largestWindow = 4 * 1024 * 1024
-    /// How many bytes of content the peer may send on all streams together before they have arrived here.
+    /// The maximum number of content bytes in transit on all streams together.
     package var connectionWindow = 16 * 1024 * 1024
-    /// How many frames without use the peer may send at once: those that neither begin a message nor
-    /// carry content.
+    /// The maximum burst of useless frames: those that neither begin a message nor carry content.
     ///
     /// 1000, like nghttp2's own limit on resets (CVE-2023-44487), which this includes.
     package var idleFrames = 1000
-    /// How many more of them it may send in each second.
+    /// The number of additional useless frames that the peer may send per second.
     package var idleFrameRate = 100
-    /// How many frames may continue one head (CVE-2024-27316 and its kin); 8, like nghttp2.
+    /// The maximum number of frames that continue one head (CVE-2024-27316 and related); 8, like nghttp2.
     package var continuations = 8
 
     package init() {}
 }
 
-/// How many frames without use a peer may still send: a bucket that fills with time, and with each frame
-/// that is of use.
+/// The number of useless frames that a peer may still send, as a bucket.
 ///
-/// Resets of streams that were just opened, PING, SETTINGS, PRIORITY, empty DATA and the rest of their kind
-/// cost the sender next to nothing and the receiver an answer: CVE-2019-9512 to 9518, CVE-2023-44487.
+/// The bucket fills with time and with each useful frame. Resets of newly opened streams, PING, SETTINGS,
+/// PRIORITY, empty DATA and similar frames cost the sender almost nothing, and require work from the
+/// receiver: CVE-2019-9512 to 9518, CVE-2023-44487.
 struct FrameBudget: Sendable {
     private let capacity: UInt64
-    /// Nanoseconds for each.
+    /// The time in which the bucket gains one frame, in nanoseconds.
     private let interval: UInt64
     private var left: UInt64
     private var filled: UInt64 = 0
@@ -47,9 +46,9 @@ struct FrameBudget: Sendable {
         left = self.capacity
     }
 
-    /// Fills the bucket with what time has brought.
+    /// Fills the bucket for the elapsed time.
     ///
-    /// - Parameter now: nanoseconds on any clock that only goes forward.
+    /// - Parameter now: the time in nanoseconds of any monotonic clock.
     mutating func refill(now: UInt64) {
         let earned = now &- filled
         guard filled > 0, now > filled else {
@@ -62,10 +61,10 @@ struct FrameBudget: Sendable {
         earn(count)
     }
 
-    /// A frame was of use.
+    /// Credits frames for a useful frame.
     mutating func earn(_ count: UInt64) { left = min(capacity, left + min(count, capacity)) }
 
-    /// Spends one; returns whether there was one.
+    /// Removes a frame from the bucket; returns `false` if it is empty.
     mutating func spend() -> Bool {
         guard left > 0 else { return false }
         left -= 1

@@ -2,9 +2,9 @@ import NetproxyBytes
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// The messages in the frames.
+/// The messages in the received frames.
 extension HTTP2Session {
-    /// A field block begins.
+    /// Handles the beginning of a field block.
     func beginBlock(on id: Int32, opensRequest: Bool) {
         isInBlock = true
         continuations = 0
@@ -16,7 +16,7 @@ extension HTTP2Session {
         unsafe block.begin(role == .client && incoming == .head ? .response : .trailers)
     }
 
-    /// A field block is complete.
+    /// Handles the end of a field block.
     func endBlock(on id: Int32, endingMessage ends: Bool) {
         isInBlock = false
         guard let stream = unsafe streams[id], stream.state.isReceiving else { return }
@@ -29,7 +29,7 @@ extension HTTP2Session {
             case .trailers: try endWithTrailers(id, stream, ends)
             }
         } catch {
-            // A complete head has replaced the stream.
+            // A complete head has replaced the stream in the table.
             guard let stream = unsafe streams[id] else { return }
             _ = deliver(stream.state.refuse(error), on: id, stream)
         }
@@ -41,7 +41,7 @@ extension HTTP2Session {
         do throws(HTTP1Error) {
             decoded = try requestDecoder.decode(text.span)
         } catch {
-            // A decoder cannot be used again after a fault.
+            // A decoder cannot be reused after an error.
             requestDecoder = RequestHeadDecoder(limits: limits.messages)
             throw .message(error)
         }
@@ -94,7 +94,7 @@ extension HTTP2Session {
         unsafe events.append(.ended(id, trailers: trailers))
     }
 
-    /// Content arrives.
+    /// Handles received content.
     func receiveContent(_ range: Range<Int>, on id: Int32) {
         giveBack(range.count)
         guard let stream = unsafe streams[id],
@@ -103,7 +103,7 @@ extension HTTP2Session {
         unsafe events.append(.content(id, range))
     }
 
-    /// The message ends with content, or with none.
+    /// Handles the end of a message without trailers.
     func endContent(on id: Int32) {
         guard let stream = unsafe streams[id],
             deliver(stream.state.receiveEnd(), on: id, stream)
@@ -111,7 +111,7 @@ extension HTTP2Session {
         unsafe events.append(.ended(id, trailers: nil))
     }
 
-    /// Begins a message, and ends it if its head does; returns whether the head is delivered.
+    /// Begins a message, and ends it if its head does; returns whether the head was delivered.
     private func begin(
         _ framing: BodyFraming,
         _ ends: Bool,
@@ -122,7 +122,7 @@ extension HTTP2Session {
         return !ends || deliver(stream.state.receiveEnd(), on: id, stream)
     }
 
-    /// Performs an action on the incoming message; returns whether the event is delivered.
+    /// Performs an action on the incoming message; returns whether to deliver the event.
     private func deliver(
         _ action: StreamState.Action,
         on id: Int32,

@@ -6,10 +6,10 @@ import NetproxyLiveObjects
 
 /// One HTTP/2 connection (RFC 9113) without I/O: bytes in, events out; messages in, bytes out.
 ///
-/// nghttp2 does framing and flow control. The rules of messages are those of `HTTP1`: see `FieldBlock`, `FieldLines` and
-/// `StreamState`. Not `Sendable`.
-// SAFETY: nghttp2's session is made in `init`, freed in `deinit`, used on one thread, and calls back only
-// within calls of this class, which keep it alive.
+/// nghttp2 implements framing and flow control. The rules for messages are those of `HTTP1`: see
+/// `FieldBlock`, `FieldLines` and `StreamState`. Not `Sendable`.
+// SAFETY: nghttp2's session is created in `init`, freed in `deinit`, and used on one thread. It calls back
+// only during calls of this class, which keep it alive.
 @safe package final class HTTP2Session {
     /// The end of the connection.
     package enum Role: Sendable {
@@ -19,38 +19,38 @@ import NetproxyLiveObjects
     package let role: Role
     let limits: HTTP2Limits
     private var session: OpaquePointer?
-    // SAFETY: one thread, and no method calls out while it changes one of these, so that no access overlaps.
+    // SAFETY: one thread, and no method calls out while it changes one of these, so accesses never overlap.
     @exclusivity(unchecked) private(set) var streams = StreamTable<HTTP2Stream>()
     @exclusivity(unchecked) var events: [HTTP2Event] = []
     @exclusivity(unchecked) var block: FieldBlock
     var requestDecoder: RequestHeadDecoder
     var responseDecoder: ResponseHeadDecoder
     @exclusivity(unchecked) var budget: FrameBudget
-    /// The reason for which this class ends the connection.
+    /// The reason for this class to end the connection.
     var overrun: (code: HTTP2Code, reason: String)?
-    /// The number of CONTINUATION frames of the present field block.
+    /// The number of CONTINUATION frames in the current field block.
     var continuations = 0
-    /// Whether a field block has begun and not ended: no other frame may come before its end.
+    /// Whether a field block is incomplete, so that no other frame may follow.
     package internal(set) var isInBlock = false
-    /// Whether the peer takes no more streams.
+    /// Whether the peer accepts no more streams.
     var hasGoneAway = false
     /// Whether this side has ended the connection.
     private var isEnding = false
-    /// The last complaint of nghttp2.
+    /// The last error message of nghttp2.
     var complaint: String?
     @exclusivity(unchecked) private var encoder = FieldEncoder()
     private let encoded = OutputBuffer(capacity: 1024)
-    /// The head of the frame that is being written.
+    /// The head of the frame being written.
     @exclusivity(unchecked) private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
     /// Unused buffers for heads.
     @exclusivity(unchecked) private var spare: [OutputBuffer] = []
     private let life = LiveObject(HTTP2Session.self)
     /// The destination of content frames, while output is produced.
     var output: OutputBuffer?
-    /// The first of the bytes that are being received.
+    /// The first of the bytes being received.
     var input: UnsafePointer<UInt8>?
 
-    /// Begins a connection: its first output is the preface, with our settings.
+    /// Begins a connection; its first output is the preface with our settings.
     package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
         self.role = role
         self.limits = limits
@@ -95,14 +95,14 @@ import NetproxyLiveObjects
 
     private var none: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 
-    // MARK: - In
+    // MARK: - Input
 
-    /// Takes bytes from the peer; `takeEvents()` returns their events.
+    /// Processes bytes from the peer; `takeEvents()` returns their events.
     ///
     /// - Parameters:
     ///   - bytes: the received bytes, in order.
-    ///   - now: nanoseconds on any clock that only goes forward.
-    /// - Throws: `HTTP2ConnectionError` if the connection has to end; the events before it count.
+    ///   - now: the time in nanoseconds of any monotonic clock.
+    /// - Throws: `HTTP2ConnectionError` if the connection has to end; earlier events are still valid.
     package func receive(
         _ bytes: Span<UInt8>,
         now: UInt64
@@ -114,7 +114,7 @@ import NetproxyLiveObjects
             return unsafe nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count)
         }
         if taken >= 0 {
-            // nghttp2 ends the connection for some frames without an error; it takes no requests then.
+            // For some frames nghttp2 ends the connection without an error, and then accepts no requests.
             guard role == .client, !isEnding, !hasGoneAway, unsafe !streams.isEmpty,
                 unsafe nghttp2_session_check_request_allowed(session) == 0
             else { return }
@@ -129,7 +129,7 @@ import NetproxyLiveObjects
         throw HTTP2ConnectionError(reason: reason)
     }
 
-    /// Replaces the elements of `taken` by the events since the last call, and uses its memory again.
+    /// Replaces the elements of `taken` with the events since the last call, and reuses its memory.
     package func takeEvents(into taken: inout [HTTP2Event]) {
         taken.removeAll(keepingCapacity: true)
         guard unsafe !events.isEmpty else { return }
@@ -139,7 +139,7 @@ import NetproxyLiveObjects
         unsafe events = spare
     }
 
-    /// The events since the last call.
+    /// Returns the events since the last call.
     package func takeEvents() -> [HTTP2Event] {
         guard unsafe !events.isEmpty else { return [] }
         var taken: [HTTP2Event] = []
@@ -147,7 +147,7 @@ import NetproxyLiveObjects
         return taken
     }
 
-    /// Lets the peer send as many more bytes on a stream as were read of its content.
+    /// Lets the peer send as many more bytes on a stream as have been read.
     package func consumed(_ count: Int, on stream: Int32) {
         guard count > 0, unsafe streams[stream] != nil else { return }
         _ = unsafe nghttp2_session_consume_stream(session, stream, count)
@@ -168,7 +168,7 @@ import NetproxyLiveObjects
         return larger
     }
 
-    // MARK: - Out
+    // MARK: - Output
 
     /// Whether there is output to produce.
     package var wantsToSend: Bool { unsafe nghttp2_session_want_write(session) != 0 }
@@ -179,7 +179,7 @@ import NetproxyLiveObjects
             && nghttp2_session_want_write(session) == 0
     }
 
-    /// Appends output, up to some bytes more than `limit` in all.
+    /// Appends output, exceeding a total of `limit` bytes only slightly.
     ///
     /// - Throws: `HTTP2ConnectionError` if nghttp2 fails.
     package func produce(
@@ -200,7 +200,9 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Writes a head frame with our fields instead of nghttp2's placeholder; returns whether the frame begins a head.
+    /// Writes a head frame with our fields instead of nghttp2's placeholder.
+    ///
+    /// Returns whether the frame begins a head.
     private func writeHead(
         of bytes: UnsafePointer<UInt8>,
         _ count: Int,
@@ -231,17 +233,17 @@ import NetproxyLiveObjects
         return true
     }
 
-    /// The longest frame that every peer takes, in bytes.
+    /// The maximum frame size that every peer accepts, in bytes.
     private static let frameSize = 16_384
 
-    /// Returns a copy of a head, for the time until its frame is written.
+    /// Returns a copy of a head, kept until its frame is written.
     private func kept(_ head: OutputBuffer) -> OutputBuffer {
         let copy = unsafe spare.popLast() ?? OutputBuffer(capacity: 2048)
         copy.append(head.span)
         return copy
     }
 
-    /// The number of concurrent streams of ours that the peer admits.
+    /// The number of our concurrent streams that the peer permits.
     package var admittedStreams: Int {
         Int(
             unsafe nghttp2_session_get_remote_settings(
@@ -258,14 +260,14 @@ import NetproxyLiveObjects
     ///   - method: the method in the head.
     ///   - scheme: the scheme of the origin.
     ///   - hasContent: whether `send` and `end` follow.
-    /// - Returns: the stream; `nil` if the connection takes no more requests.
+    /// - Returns: the stream; `nil` if the connection accepts no more requests.
     package func sendRequest(
         _ head: OutputBuffer,
         method: HTTPMethod,
         scheme: StaticString,
         hasContent: Bool
     ) -> Int32? {
-        // RFC 9113 §6.8: no request follows a GOAWAY of the peer, or ours.
+        // RFC 9113 §6.8: no request may follow a GOAWAY from either side.
         guard unsafe nghttp2_session_check_request_allowed(session) == 1 else { return nil }
         let id = unsafe HTTP2Callbacks.withPlaceholder { field in
             guard hasContent else {
@@ -303,7 +305,7 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Sends an interim response, whose head has the format of HTTP/1.
+    /// Sends an interim response with a head in the format of HTTP/1.
     package func sendInterim(_ head: OutputBuffer, on id: Int32) {
         guard let stream = unsafe streams[id] else { return }
         stream.queue(kept(head), .response)
@@ -312,7 +314,7 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Queues content; the event `sent` follows when it is on its way.
+    /// Queues content; the event `sent` reports that it was sent.
     package func send(_ piece: ByteSlice, on id: Int32) {
         guard let stream = unsafe streams[id], stream.state.send(piece.count) == .send else {
             return
@@ -342,7 +344,7 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_session_resume_data(session, id)
     }
 
-    /// Queues the trailers that end a message; called while the last frame of content is written.
+    /// Queues the trailers that end a message; called while the last content frame is written.
     func submitTrailers(_ section: OutputBuffer, on id: Int32) {
         unsafe streams[id]?.queue(kept(section), .trailers)
         unsafe HTTP2Callbacks.withPlaceholder { field in
@@ -350,13 +352,13 @@ import NetproxyLiveObjects
         }
     }
 
-    /// Ends a stream at once.
+    /// Ends a stream immediately.
     package func reset(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = unsafe streams[id] else { return }
         perform(stream.state.reset(code), on: id, stream)
     }
 
-    /// Ends a stream once our message is sent, since the rest of the peer's is not wanted.
+    /// Ends a stream once our message is sent, since the rest of the peer's message is not wanted.
     package func stopReceiving(on id: Int32) {
         guard let stream = unsafe streams[id] else { return }
         perform(stream.state.stopReceiving(.noError), on: id, stream)
@@ -372,15 +374,15 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_submit_rst_stream(session, none, id, code.rawValue)
     }
 
-    /// Sends a PING; the event `pong` follows.
+    /// Sends a PING; the event `pong` reports its acknowledgment.
     package func ping() {
         _ = unsafe nghttp2_submit_ping(session, none, nil)
     }
 
-    /// Sends GOAWAY: later streams get no response; the present ones continue.
+    /// Sends GOAWAY: later streams get no response; current ones continue.
     ///
-    /// - Parameter isLast: whether the received streams are the last; otherwise streams that are on their way still
-    ///   count, and a second call follows (RFC 9113 §6.8).
+    /// - Parameter isLast: whether the received streams are the last ones; otherwise streams in transit are
+    ///   still accepted, and a second call follows (RFC 9113 §6.8).
     package func goAway(isLast: Bool) {
         guard isLast else {
             _ = unsafe nghttp2_submit_shutdown_notice(session)
@@ -396,12 +398,12 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
     }
 
-    // MARK: - For the callbacks
+    // MARK: - Callbacks
 
-    /// Notes the settings of the peer.
+    /// Records the settings of the peer.
     ///
-    /// Each size of its table counts, even if another follows at once (RFC 7541 §4.2). nghttp2 keeps the smallest
-    /// and the last size of one frame.
+    /// Each table size applies, even if another one follows immediately (RFC 7541 §4.2). nghttp2 keeps the
+    /// smallest and the last size of one frame.
     func receive(_ settings: nghttp2_settings) {
         for index in unsafe 0..<settings.niv {
             let entry = unsafe settings.iv[index]
@@ -417,7 +419,7 @@ import NetproxyLiveObjects
 
     func close(_ id: Int32) { unsafe streams[id] = nil }
 
-    /// Takes the head of a frame that is about to be written: its stream may be closed afterwards.
+    /// Takes the head of the next frame to write, since its stream may be closed afterward.
     func beginHead(on id: Int32) { unsafe headToWrite = unsafe streams[id]?.takeHead() }
 
     func sentEnd(of id: Int32) {
@@ -425,7 +427,8 @@ import NetproxyLiveObjects
         perform(stream.state.sentEnd(), on: id, stream)
     }
 
-    /// Lets the peer send as many more bytes on all streams together as have arrived, whether they were read or not.
+    /// Lets the peer send as many more bytes on all streams together as have arrived, whether or not they
+    /// were read.
     func giveBack(_ count: Int) {
         _ = unsafe nghttp2_session_consume_connection(session, count)
     }
@@ -435,7 +438,7 @@ import NetproxyLiveObjects
         _ = unsafe nghttp2_session_consume_stream(session, id, count)
     }
 
-    /// Reports a message that breaks the rules.
+    /// Reports a message that violates the protocol.
     ///
     /// A client resets the stream; a server may still respond.
     func report(_ fault: HTTP2Fault, on id: Int32, _ stream: HTTP2Stream) {

@@ -5,7 +5,7 @@ import NetproxyLiveObjects
 
 /// One stream of a session: its state, and the queued parts of our message.
 final class HTTP2Stream {
-    /// The method of the request: it decides whether the response may have content.
+    /// The method of the request, which determines whether the response may have content.
     let method: HTTPMethod
     var state = StreamState()
     /// Whether nghttp2 waits for more content.
@@ -13,14 +13,13 @@ final class HTTP2Stream {
 
     /// The heads to send, in order, in the format of HTTP/1.
     ///
-    /// Each is encoded with its frame, since a later one
-    /// may refer to its entries in the table.
+    /// Each is encoded when its frame is written, since a later head may refer to its entries in the table.
     private var head: (text: OutputBuffer, kind: FieldLines.Kind)?
     private var moreHeads: [(text: OutputBuffer, kind: FieldLines.Kind)] = []
 
     /// The content to send, in order.
     private var pieces: [ByteSlice] = []
-    /// The number of bytes of the first piece that have been sent.
+    /// The number of sent bytes of the first piece.
     private var offset = 0
     /// The fields that follow the content, in the format of HTTP/1.
     var trailers: OutputBuffer?
@@ -30,7 +29,7 @@ final class HTTP2Stream {
         self.method = method
     }
 
-    /// The number of bytes that are left of the first piece.
+    /// The number of unsent bytes of the first piece.
     var ready: Int { pieces.first.map { $0.count - offset } ?? 0 }
     /// Whether nothing follows the first piece.
     var isLastPiece: Bool { state.outgoing == .ending && pieces.count <= 1 }

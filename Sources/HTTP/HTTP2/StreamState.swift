@@ -1,9 +1,10 @@
 package import NetproxyHTTP1
 
-/// The state of one stream (RFC 9113 §5.1, §8.1): which event is allowed when, and its consequence.
+/// The state of one stream (RFC 9113 §5.1, §8.1): the permitted events, and their consequences.
 ///
-/// A value without I/O. `HTTP2Stream` reports frames to one, and the two ends of an exchange, `HTTP2Exchange` and
-/// `DownstreamStream`, report the events of the session to theirs. They perform the returned actions.
+/// It is a value without I/O. `HTTP2Stream` reports frames to one such value. The two ends of an exchange,
+/// `HTTP2Exchange` and `DownstreamStream`, report the events of the session to theirs, and perform the
+/// returned actions.
 ///
 /// The *incoming* half describes the message from the peer:
 ///
@@ -30,28 +31,29 @@ package import NetproxyHTTP1
 /// | ended    | –        | –                    | –                    | –       | reset⁷          | –             |
 /// | reset    | –        | –                    | –                    | –       | –               | –             |
 ///
-/// ⁴ `mismatch` if the content is longer or shorter than its announced length, or comes after its end; the state
-/// stays.
-/// ⁵ And then `reset` if the incoming message is unwanted or failed. ⁶ `ended` if the stream closed without an error.
+/// ⁴ `mismatch` if the content is longer or shorter than its announced length, or comes after its end; the
+/// state is unchanged.
+/// ⁵ And then `reset` if the incoming message is unwanted or failed. ⁶ `ended` if the stream closed without
+/// an error.
 /// ⁷ `reset` only, and not if the incoming message has ended or was cut.
 ///
-/// A reset makes an open incoming message unwanted. The stream is *closed* once neither half is open. `close` reports
-/// that to an end, which forgets the stream then: `free` if our message was sent as a whole, otherwise `abort`.
-/// `finish` is the end of the exchange: it makes sure that the stream is going to close.
+/// A reset makes an open incoming message unwanted. The stream is *closed* once neither half is open. `close`
+/// reports this to an end, which then forgets the stream: `free` if our whole message was sent, otherwise
+/// `abort`. `finish` is the end of the exchange, and ensures that the stream will close.
 package struct StreamState: Sendable, Equatable {
     /// The message from the peer.
     package enum Incoming: Sendable, Equatable {
-        /// The head is expected, on a client after any number of interim ones.
+        /// The head is expected, on a client after any number of interim heads.
         case head
-        /// Content is expected, and the number of bytes that are left if the head announced a length.
+        /// Content is expected; contains the number of remaining bytes if the head announced a length.
         case content(left: Int?)
-        /// The end is expected: the head allows no content.
+        /// The end is expected, since the head permits no content.
         case noContent
         /// The message is complete.
         case ended
-        /// The message breaks the rules.
+        /// The message violates the protocol.
         case failed(HTTP2Fault)
-        /// The rest is not read. The stream is reset with this code once our message is sent.
+        /// The rest is not read, and the stream is reset with this code once our message is sent.
         case unwanted(HTTP2Code)
         /// The stream ended before the message did.
         case cut(End)
@@ -61,11 +63,11 @@ package struct StreamState: Sendable, Equatable {
     package enum Outgoing: Sendable, Equatable {
         /// The final head has not been queued.
         case head
-        /// Content follows, and the number of bytes that are left if the head announced a length.
+        /// Content follows; contains the number of remaining bytes if the head announced a length.
         case content(left: Int?)
-        /// All of the message is queued.
+        /// The whole message is queued.
         case ending
-        /// All of the message is on its way.
+        /// The whole message has been sent.
         case ended
         /// The stream ended before the message did.
         case reset(HTTP2Code)
@@ -73,7 +75,7 @@ package struct StreamState: Sendable, Equatable {
 
     /// The end of a stream.
     package enum End: Sendable, Equatable {
-        /// The stream was closed, with an error or without.
+        /// The stream was closed, with or without an error.
         case stream(HTTP2Code)
         /// The connection ended.
         case connection
@@ -82,30 +84,30 @@ package struct StreamState: Sendable, Equatable {
     /// The consequence of an event.
     package enum Action: Sendable, Equatable {
         case none
-        /// Hand the head, content or end to the reader, and wake it.
+        /// Pass the head, content or end to the reader, and wake it.
         case deliver
-        /// Drop the content, and let the peer send as much more.
+        /// Drop the content, and let the peer send as many more bytes.
         case drop
-        /// Tell the reader that the message breaks the rules.
+        /// Report to the reader that the message violates the protocol.
         case refuse(HTTP2Fault)
         /// Pass the head, content or end to the peer.
         case send
-        /// Send nothing: the content does not have its announced length.
+        /// Send nothing, since the content does not have its announced length.
         case mismatch
         /// Drop the queued content, and send RST_STREAM.
         case reset(HTTP2Code)
-        /// Wake the reader: nothing more comes.
+        /// Wake the reader, since nothing more arrives.
         case wake
-        /// Forget the stream, and wake both tasks: our message is complete.
+        /// Forget the stream, and wake both tasks; our message is complete.
         case free
-        /// The same, and end the exchange: our message is not complete.
+        /// Forget the stream, wake both tasks, and end the exchange; our message is incomplete.
         case abort
     }
 
     package private(set) var incoming = Incoming.head
     package private(set) var outgoing = Outgoing.head
 
-    /// A stream without a message in either direction.
+    /// Creates a stream without a message in either direction.
     package init() {}
 
     /// Whether more of the incoming message is expected.
@@ -116,7 +118,7 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    /// Whether our message, or some of it, is still to be sent.
+    /// Whether part of our message has not been sent yet.
     package var isSending: Bool {
         switch outgoing {
         case .head, .content, .ending: true
@@ -126,7 +128,7 @@ package struct StreamState: Sendable, Equatable {
 
     /// Whether the incoming message is complete.
     package var isComplete: Bool { incoming == .ended }
-    /// Whether the incoming message ended before it was complete, by a fault or a reset of the peer.
+    /// Whether the incoming message ended before it was complete, because of a fault or a reset by the peer.
     package var isBroken: Bool {
         switch incoming {
         case .failed, .cut: true
@@ -136,17 +138,17 @@ package struct StreamState: Sendable, Equatable {
     /// Whether neither half is open.
     package var isClosed: Bool { !isReceiving && !isSending }
 
-    /// Whether all content of the announced length is queued, and the end is not.
+    /// Whether all content of the announced length is queued but the end is not.
     package var hasSentLength: Bool { outgoing == .content(left: 0) }
 
-    /// The rule that the incoming message breaks.
+    /// The fault of the incoming message, if it violates the protocol.
     package var fault: HTTP2Fault? {
         if case .failed(let fault) = incoming { fault } else { nil }
     }
 
     // MARK: - The incoming message
 
-    /// The head of a request or of a final response has arrived.
+    /// Handles the head of a request or of a final response.
     package mutating func receiveHead(_ framing: BodyFraming) -> Action {
         guard case .head = incoming else { return refuse(.unfinishedTrailers) }
         incoming =
@@ -158,7 +160,7 @@ package struct StreamState: Sendable, Equatable {
         return .deliver
     }
 
-    /// Content has arrived.
+    /// Handles received content.
     package mutating func receive(_ count: Int) -> Action {
         switch incoming {
         case .content(nil): return .deliver
@@ -171,7 +173,7 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    /// The message ends, with content or with trailers.
+    /// Handles the end of the message, after its content or trailers.
     package mutating func receiveEnd() -> Action {
         switch incoming {
         case .head: return refuse(.missingPseudoField)
@@ -184,14 +186,14 @@ package struct StreamState: Sendable, Equatable {
         return .deliver
     }
 
-    /// The message breaks a rule.
+    /// Handles a message that violates the protocol.
     package mutating func refuse(_ fault: HTTP2Fault) -> Action {
         guard isReceiving else { return .none }
         incoming = .failed(fault)
         return .refuse(fault)
     }
 
-    /// The rest of the message is not wanted (RFC 9113 §8.1): the stream is reset once our message is sent.
+    /// Stops receiving (RFC 9113 §8.1); the stream is reset once our message is sent.
     package mutating func stopReceiving(_ code: HTTP2Code) -> Action {
         guard isReceiving else { return .none }
         incoming = .unwanted(code)
@@ -201,7 +203,7 @@ package struct StreamState: Sendable, Equatable {
 
     // MARK: - Our message
 
-    /// The head of a request or of a final response is queued.
+    /// Handles the queued head of a request or of a final response.
     ///
     /// - Parameter length: the announced length of the content, if content follows.
     /// - Returns: `send`, or `none` if a head was queued before.
@@ -211,7 +213,7 @@ package struct StreamState: Sendable, Equatable {
         return .send
     }
 
-    /// Content is queued.
+    /// Handles queued content.
     package mutating func send(_ count: Int) -> Action {
         switch outgoing {
         case .content(nil): return .send
@@ -224,7 +226,7 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    /// The end of the message is queued.
+    /// Handles the queued end of the message.
     package mutating func sendEnd() -> Action {
         guard case .content(let left) = outgoing else { return .none }
         guard left ?? 0 == 0 else { return .mismatch }
@@ -232,7 +234,7 @@ package struct StreamState: Sendable, Equatable {
         return .send
     }
 
-    /// The end of the message is on its way.
+    /// Handles the sent end of the message.
     package mutating func sentEnd() -> Action {
         guard outgoing == .ending else { return .none }
         outgoing = .ended
@@ -243,9 +245,9 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    // MARK: - The end
+    // MARK: - Closing
 
-    /// The stream ends at once.
+    /// Ends the stream immediately.
     package mutating func reset(_ code: HTTP2Code) -> Action {
         switch (outgoing, incoming) {
         case (.reset, _), (.ended, .ended), (.ended, .cut): return .none
@@ -256,7 +258,7 @@ package struct StreamState: Sendable, Equatable {
         return .reset(code)
     }
 
-    /// The message ends before it is complete: the peer must not take it for a complete one.
+    /// Aborts our message before it is complete, so that the peer does not mistake it for a complete one.
     package mutating func breakOff() -> Action {
         switch outgoing {
         case .head: reset(.cancel)
@@ -265,9 +267,9 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    /// The exchange is over: nobody reads or writes any more.
+    /// Ends the exchange; nobody reads or writes any more.
     ///
-    /// - Returns: a reset if our message is not complete, since nobody would complete it.
+    /// - Returns: a reset if our message is incomplete, since nobody would complete it.
     package mutating func finish() -> Action {
         let action = stopReceiving(.noError)
         return switch outgoing {
@@ -276,7 +278,7 @@ package struct StreamState: Sendable, Equatable {
         }
     }
 
-    /// The stream is closed: nothing comes or goes.
+    /// Handles the close of the stream in both directions.
     package mutating func close(_ end: End) -> Action {
         if isReceiving { incoming = .cut(end) }
         switch (outgoing, end) {

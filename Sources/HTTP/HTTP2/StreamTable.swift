@@ -1,6 +1,6 @@
-/// The values of streams by their numbers.
+/// The values of streams by number.
 ///
-/// Numbers only grow, so the latest is last, and a search takes a few comparisons.
+/// Numbers only increase, so the latest stream is last, and a search takes a few comparisons.
 package struct StreamTable<Value: AnyObject> {
     private var ids: [Int32] = []
     private var values: [Value] = []
@@ -28,7 +28,7 @@ package struct StreamTable<Value: AnyObject> {
         }
     }
 
-    /// Removes the value of a stream, and returns it.
+    /// Removes and returns the value of a stream.
     package mutating func take(_ id: Int32) -> Value? {
         guard let position = position(of: id) else { return nil }
         ids.remove(at: position)

@@ -3,17 +3,17 @@ import NetproxyBytes
 
 /// The callbacks of nghttp2.
 // SAFETY: the user data of every session is the `HTTP2Session` that owns it; pointers from nghttp2 are used
-// within the callback only.
+// only within the callback.
 enum HTTP2Callbacks {
-    /// The source of the content of messages.
+    /// The source of message content.
     static var provider: nghttp2_data_provider {
         unsafe nghttp2_data_provider(source: nghttp2_data_source(fd: 0), read_callback: readContent)
     }
 
-    /// Lends a placeholder for the fields of a head.
+    /// Calls `body` with a placeholder for the fields of a head.
     ///
-    /// nghttp2 encodes it from the static table, without a change to its dynamic one. The session then writes the real
-    /// fields instead.
+    /// nghttp2 encodes it from the static table without changing its dynamic one. The session then writes the
+    /// real fields instead.
     static func withPlaceholder<Result>(
         _ body: (UnsafePointer<nghttp2_nv>) -> Result
     ) -> Result {
@@ -49,11 +49,11 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sentFrame)
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks, sendContent)
         unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, complain)
-        // Windows follow the reader, and messages have the rules of HTTP/1.
+        // Windows depend on the reader, and messages follow the rules of HTTP/1.
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_http_messaging(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        // nghttp2 counts the reads of a frame's header instead of frames; `beginFrame` counts frames.
+        // nghttp2 counts the reads of a frame's header rather than frames; `beginFrame` counts frames.
         unsafe nghttp2_option_set_max_continuations(options, .max)
         unsafe nghttp2_option_set_max_outbound_ack(options, owner.limits.idleFrames)
         let data = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -102,7 +102,7 @@ private func beginFrame(
         session.overrun = (.enhanceYourCalm, reason)
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
-    // RFC 9113 §8.4: our first settings have disabled it.
+    // RFC 9113 §8.4: our first settings disabled push.
     if header.type == UInt8(NGHTTP2_PUSH_PROMISE.rawValue) {
         session.overrun = (.protocolError, "PUSH_PROMISE, which was not asked for")
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
@@ -185,7 +185,7 @@ private func beginsFrame(
     return 0
 }
 
-/// Called after a frame was written.
+/// Called after a frame has been written.
 private func sentFrame(
     _: OpaquePointer?,
     _ frame: UnsafePointer<nghttp2_frame>?,

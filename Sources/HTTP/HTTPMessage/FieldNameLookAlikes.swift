@@ -41,7 +41,7 @@ extension HTTPFieldName {
         return false
     }
 
-    /// Whether another name can look like this one; false if it has only letters and digits.
+    /// Whether another name can look like this one; `false` if it has only letters and digits.
     package var mayBeImitated: Bool {
         text.utf8.contains { !Grammar.isAlphanumeric($0) }
     }

@@ -14,11 +14,11 @@ public struct HTTPHeaders: Sendable {
     var arena: LineArena
     /// One bit for each known field that is present, so that most lookups need no search.
     private var present: UInt64 = 0
-    /// One bit for each name length of fields, other than known ones, that were ever added.
+    /// One bit for each name length of the unknown fields added so far.
     ///
     /// With it, most lookups of such a name need no search either.
     private var otherLengths: UInt64 = 0
-    /// Whether a field other than a known one was ever added.
+    /// Whether a field that is not a known field was ever added.
     private var hasOthers: Bool { otherLengths != 0 }
     /// Whether such a field has a name that can look like another; see `looksLike`.
     package private(set) var hasUnusualNames = false
@@ -109,7 +109,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds the lines of another section at the end, and shares their bytes if possible.
     ///
-    /// It is meant for lines that many messages have in common.
+    /// Use it for lines that many messages have in common.
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
         noteAll(of: other)
@@ -125,7 +125,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Whether the sections can have a field in common, in any spelling.
     ///
-    /// Also true if both have a field, other than a known one, with names of the same length.
+    /// Also true if both contain unknown fields with names of the same length.
     package func mayOverlap(_ other: HTTPHeaders) -> Bool {
         present & other.present != 0 || otherLengths & other.otherLengths != 0
             || hasUnusualNames || other.hasUnusualNames
@@ -194,7 +194,7 @@ public struct HTTPHeaders: Sendable {
         return names
     }
 
-    /// Whether a line other than a known field can have a name of one of these lengths, given as bits.
+    /// Whether an unknown field can have a name of one of these lengths, given as bits.
     @inline(__always)
     package func hasOther(ofLengths lengths: UInt64) -> Bool { otherLengths & lengths != 0 }
 

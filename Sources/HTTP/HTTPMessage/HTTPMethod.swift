@@ -11,12 +11,12 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
         self.rawValue = rawValue
     }
 
-    /// Creates a method from a text that is known to be a token.
+    /// Creates a method from a text known to be a token.
     package init(validated rawValue: String) {
         self.rawValue = rawValue
     }
 
-    /// Creates a method from bytes that are known to be a token; the common methods are not decoded.
+    /// Creates a method from bytes known to be a token; the common methods are not decoded.
     package init(validated bytes: Span<UInt8>) {
         // A string of up to 15 bytes is stored inline, so no registered method allocates.
         switch bytes.count {

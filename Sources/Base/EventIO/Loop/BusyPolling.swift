@@ -1,41 +1,39 @@
 /// Decides whether an idle loop polls for a moment before it sleeps.
 ///
-/// Going to sleep and waking up take CPU time, keep the peer waiting, and leave the caches cold.
-/// Where the next event is a few microseconds away, as with an app and an API on one machine,
-/// polling is better; where many events come, a sleep lets them gather. That depends on the machine
-/// and the load, so the loop measures the CPU time per piece of work, over a window of waits that
-/// sleep and over windows of waits that poll:
+/// Going to sleep and waking up take CPU time, delay the peer, and leave the caches cold. If the next event
+/// is a few microseconds away, as with a client and an API on one machine, polling is better. If many events
+/// arrive, a sleep lets them gather. This depends on the machine and the load, so the loop measures the CPU
+/// time per piece of work, over one window of waits that sleep and over windows of waits that poll:
 ///
-/// - Where each wait ends with one piece of work, its peer is waiting: polls may cost a fifth more.
-/// - Where sleeps let two or more pieces gather, polls must be a tenth cheaper.
-/// - Where the next wait is more than 200 µs away on average, most polls would find nothing.
+/// - If each wait ends with one piece of work, its peer is waiting: polling may cost 20 % more.
+/// - If two or more pieces gather during a sleep, polling must cost 10 % less.
+/// - If the next wait is more than 200 µs away on average, most polls would find nothing.
 ///
-/// While polls are worth it the loop keeps polling, and measures sleeps again after 64 windows. A
-/// failed trial doubles the number of windows that sleep before the next one; a success halves it.
+/// The loop polls while polling is worthwhile, and measures sleeps again after 64 windows. A failed trial
+/// doubles the number of sleeping windows before the next one; a success halves it.
 ///
-/// Precedents: Linux's haltpoll governor and KVM's halt polling, which adapt to the length of the
-/// waits, and HAProxy's `busy-polling`, which does not adapt.
+/// Precedents: Linux's haltpoll governor and KVM's halt polling, which adapt to the length of the waits, and
+/// HAProxy's `busy-polling`, which does not adapt.
 struct BusyPolling {
-    /// The longest poll, in nanoseconds: where Linux's haltpoll governor begins, too.
+    /// The longest poll, in nanoseconds, the same as the initial value of Linux's haltpoll governor.
     static let longest: UInt64 = 50_000
-    /// The number of waits in a window: odd, since waits for the app and for the API alternate.
+    /// The number of waits in a window: odd, since waits for the client and for the API alternate.
     static let window = 129
-    /// The longest average time from one wait to the next, in nanoseconds, work and wake-up
-    /// included.
+    /// The longest average time between two waits, in nanoseconds, including work and wake-up.
     static let longestPace: UInt64 = 200_000
     /// The number of windows that poll before sleeps are measured again.
     static let term = 64
-    /// The number of worthwhile windows that make a success.
+    /// The number of worthwhile windows that make a trial a success.
     static let success = 8
-    /// The most windows that sleep before the next trial.
+    /// The maximum number of sleeping windows before the next trial.
     static let longestPause = 64
-    /// Fixed-point fractions of a piece of work, for the average.
+    /// The number of fixed-point fractions of a piece of work, for the average.
     private static let parts: UInt64 = 16
 
     private enum Phase {
         /// `left` more windows sleep before the next trial.
         case sleeping(left: Int)
-        /// A trial: of `measures` windows, `hits` were worth it, and the last `misses` were not.
+        /// A trial with `measures` windows, of which `hits` were worthwhile and the last `misses` were not.
         case polling(measures: Int, hits: Int, misses: Int)
     }
 
@@ -43,15 +41,13 @@ struct BusyPolling {
     private var pause = 1
     private var waits = 0
     private var work = 0
-    /// When the present window began, on the loop's clock, and the thread's CPU time then.
+    /// The start of the current window on the loop's clock, and the thread's CPU time at that moment.
     ///
-    /// Not when the loop was made: the first window is too slow to count.
+    /// It is not set at the loop's creation, since the first window is too slow to count.
     private(set) var beginning: (time: UInt64, cost: UInt64) = (0, 0)
-    /// The cost of a piece of work with sleeps, in nanoseconds; a moving average since it last
-    /// polled.
+    /// The cost of a piece of work with sleeps, in nanoseconds; a moving average since the last poll.
     private var price: UInt64 = 0
-    /// The pieces of work at the end of a sleep, in fractions; a moving average since it last
-    /// polled.
+    /// The pieces of work at the end of a sleep, in fractions; a moving average since the last poll.
     private var yield: UInt64 = 0
 
     /// Whether the next wait begins with a poll.
@@ -59,9 +55,9 @@ struct BusyPolling {
         if case .polling = phase { true } else { false }
     }
 
-    /// Counts a wait, and the pieces of work it ended with.
+    /// Counts a wait and the resulting pieces of work.
     ///
-    /// - Returns: whether the window is full, and `measure(at:cost:)` is due.
+    /// - Returns: whether the window is full and `measure(at:cost:)` is due.
     @inline(__always)
     mutating func count(work found: Int) -> Bool {
         waits += 1
@@ -82,7 +78,7 @@ struct BusyPolling {
         (waits, work, beginning) = (0, 0, (time, cost))
         switch phase {
         case .sleeping(let left):
-            // A slow window says nothing about a quick one.
+            // A slow window predicts nothing about a fast one.
             guard isQuick else { return }
             price = price == 0 ? spent : price - price / 4 &+ spent / 4
             yield = yield == 0 ? gathered : yield - yield / 4 + gathered / 4
@@ -90,7 +86,7 @@ struct BusyPolling {
         case .polling(let measures, let hits, let misses):
             let isWorthIt = isQuick && spent <= limit
             let (hits, misses) = isWorthIt ? (hits + 1, 0) : (hits, misses + 1)
-            // One may be wrong: another process took the processor.
+            // A single miss can be an error: another process may have used the processor.
             if misses < 2, measures + 1 < Self.term {
                 return phase = .polling(measures: measures + 1, hits: hits, misses: misses)
             }
@@ -104,7 +100,7 @@ struct BusyPolling {
         }
     }
 
-    /// The largest cost of a piece of work with polls, in nanoseconds: from a fifth more to a tenth less.
+    /// The maximum cost of a piece of work with polls, in nanoseconds: between 20 % more and 10 % less.
     private var limit: UInt64 {
         let gathered = min(max(yield, Self.parts), 2 * Self.parts) - Self.parts
         return price / 100 &* (120 - 30 * gathered / Self.parts)

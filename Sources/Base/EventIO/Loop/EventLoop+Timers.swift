@@ -1,63 +1,64 @@
 extension EventLoop {
-    /// The loop's clock, in nanoseconds; it stands still within a turn of the loop, from its first
-    /// use after the wait for events.
+    /// The loop's clock, in nanoseconds.
+    ///
+    /// Within a turn it stands still from its first use after the wait for events.
     @inline(__always)
     package var now: UInt64 { unsafe clock.now }
 
-    /// The time in nanoseconds since 1970 at this turn of the loop.
+    /// The time of this turn, in nanoseconds since 1970.
     ///
-    /// A change of the system's clock shows after 50 ms at the latest.
+    /// A change of the system's clock is visible after at most 50 ms.
     package var wallNow: UInt64 { unsafe clock.wallNow }
 
-    /// How long the machine has been suspended since it started, in nanoseconds: the loop's clock stood
-    /// still then.
+    /// The total suspension of the machine since its start, in nanoseconds; the loop's clock stood still
+    /// meanwhile.
     ///
-    /// Two readings differ by the length of a turn without a suspension.
+    /// Without a suspension, two readings differ by at most the length of a turn.
     package var timeSuspended: Int64 { unsafe clock.suspension }
 
-    /// Counts the machine as suspended for so long: for tests.
+    /// Adds to the suspension of the machine, for tests.
     package func pretendSuspension(_ duration: Duration) {
         unsafe clock.pretendSuspension(duration)
     }
 
-    /// The deadline that far from now on the loop's clock; `.max`, which is never, for `nil`.
+    /// Returns the deadline after a duration on the loop's clock; `.max`, which is never, for `nil`.
     @inline(__always)
     package func deadline(after duration: Duration?) -> UInt64 {
         guard let duration else { return .max }
         return now &+ duration.nanoseconds
     }
 
-    /// Calls `entry.fire()` once `deadline` (on the loop's clock) has passed, up to 32 ms later.
+    /// Calls `entry.fire()` within 32 ms after `deadline`, which is on the loop's clock.
     @inline(__always)
     package func schedule(_ entry: TimerEntry, at deadline: UInt64) {
         if let turn = unsafe wheel.schedule(entry, at: deadline) { setAlarm(for: turn) }
     }
 
-    /// Calls off the next `fire()`.
+    /// Cancels the next `fire()`.
     @inline(__always)
     package func suspend(_ entry: TimerEntry) {
         unsafe wheel.suspend(entry)
     }
 
-    /// Calls off the next `fire()`, and forgets the entry.
+    /// Cancels the next `fire()` and removes the entry.
     package func remove(_ entry: TimerEntry) {
         unsafe wheel.remove(entry)
     }
 
     /// Waits on the loop.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is canceled.
     package func sleep(for duration: Duration) async throws {
         try await Sleeper.sleep(on: self, until: now &+ duration.nanoseconds)
     }
 
-    /// Fires the due entries; after a standstill of the process, the loop reads for a while first.
+    /// Fires the due entries; after a standstill of the process, the loop first reads for some time.
     func timerDue() {
         unsafe clock.read()
         if let end = unsafe alarm.goOff(at: now) { setAlarm(for: end) } else { fireTimers() }
     }
 
-    /// Moves the loop's clock forward and fires the entries that are due then: for tests, instead of waiting.
+    /// Advances the loop's clock and fires the entries that become due, for tests instead of waiting.
     package func advance(by duration: Duration) {
         preconditionCurrent()
         unsafe clock.skip(duration)

@@ -4,35 +4,35 @@ package import NetproxyBytes
 import NetproxySystem
 import Synchronization
 
-/// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
-/// prefer it, one after the other.
+/// One thread with one libevent base.
 ///
-/// A task started with `Task(executorPreference: loop)` stays on the loop through every `await`, so
-/// what belongs to the loop needs no lock. Only the wait for events blocks.
-// SAFETY: all mutable state but `inbox`, `end` and `thread` is used by the loop's own thread only,
-// which `preconditionCurrent()` checks where others could call.
+/// It waits for sockets and timers, and runs the tasks that prefer it one after the other. A task started
+/// with `Task(executorPreference: loop)` stays on the loop through every `await`, so state that belongs to
+/// the loop needs no lock. Only the wait for events blocks.
+// SAFETY: all mutable state except `inbox`, `end` and `thread` is used only by the loop's own thread.
+// Functions that other threads could call check this with `preconditionCurrent()`.
 @safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
-    /// The number of the loop, shown in the name of its thread.
+    /// The number of the loop, used in the name of its thread.
     package let index: Int
     /// Spare memory for reading.
     package let slabs = SlabPool()
     /// Spare memory for outgoing heads.
     package let outputs = OutputPool()
-    /// The total time of polling, in nanoseconds; for the loop's thread.
+    /// The total time of polling, in nanoseconds; only for the loop's thread.
     package internal(set) var timePolled: UInt64 = 0
 
     let base: OpaquePointer
     private var wakeEvent: OpaquePointer?
     private var timerEvent: OpaquePointer?
-    /// `nil` where the loop may not poll.
+    /// The polling decision; `nil` if the loop may not poll.
     var polling: BusyPolling?
-    // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
+    // SAFETY: only the loop's thread uses these, and nothing is called while one of them changes.
     @exclusivity(unchecked) var clock = LoopClock()
     @exclusivity(unchecked) var wheel: TimerWheel
     @exclusivity(unchecked) var alarm = LoopAlarm()
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
-    /// The number of jobs that are left in the present run.
+    /// The number of jobs left in the current run.
     @exclusivity(unchecked) private var jobsLeft = 0
     @exclusivity(unchecked) private var flushes = FlushQueue()
     private(set) var isStopping = false
@@ -40,9 +40,9 @@ import Synchronization
     private let inbox: LoopInbox
     private let end = LoopEnd()
 
-    /// Makes a loop that does not run yet.
+    /// Creates a loop that does not run yet.
     ///
-    /// - Throws: `IOError.system` when the process has no descriptors left.
+    /// - Throws: `IOError.system` if the process has no descriptors left.
     package init(index: Int = 0) throws {
         self.index = index
         inbox = try LoopInbox()
@@ -51,7 +51,7 @@ import Synchronization
             throw IOError.system("out of memory")
         }
         defer { unsafe event_config_free(configuration) }
-        // The sockets are written for edge triggering and early close, which only epoll has.
+        // The sockets require edge triggering and early close, which only epoll provides.
         let features = Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue)
         guard
             unsafe event_config_set_flag(
@@ -77,13 +77,13 @@ import Synchronization
     }
 
     deinit {
-        // `init` may have failed before there was an event.
+        // `init` may have failed before the events existed.
         if unsafe wakeEvent != nil { unsafe event_free(wakeEvent) }
         if unsafe timerEvent != nil { unsafe event_free(timerEvent) }
         unsafe event_base_free(base)
     }
 
-    /// The version of libevent that runs.
+    /// The version of libevent in use.
     package static var libraryVersion: String {
         unsafe event_get_version().map { unsafe String(cString: $0) } ?? "unknown"
     }
@@ -92,7 +92,7 @@ import Synchronization
 
     /// Runs the loop on its own thread until `stop()`.
     ///
-    /// - Throws: `IOError.system` when the system starts no more threads.
+    /// - Throws: `IOError.system` if the system cannot start more threads.
     package func start() throws(IOError) {
         let code = startThread(named: "loop-\(index)") { self.run() }
         guard code == 0 else {
@@ -108,7 +108,7 @@ import Synchronization
         while !isStopping {
             runJobs()
             flush()
-            // There may be jobs beyond the bound, and tasks that a failed flush has resumed.
+            // There may be jobs beyond the limit, and tasks that a failed flush has resumed.
             if hasWork { takeEvents() } else { waitForEvents() }
         }
         runJobs()
@@ -117,16 +117,16 @@ import Synchronization
         end.announce()
     }
 
-    /// Ends the loop after its present turn.
+    /// Ends the loop after its current turn.
     ///
-    /// Tasks that still wait on it never continue.
+    /// Tasks that still wait on the loop never continue.
     package func stop() {
         submit { [self] in isStopping = true }
     }
 
     /// Returns when the loop has ended.
     ///
-    /// Call it from outside the loop.
+    /// Must be called from outside the loop.
     package func waitUntilStopped() async {
         await end.wait()
     }
@@ -142,13 +142,13 @@ import Synchronization
         thread.load(ordering: .relaxed) == UInt(pthread_self())
     }
 
-    /// Traps when called from another thread: a bug of ours.
+    /// Traps if called from another thread, which is a bug in this program.
     @inline(__always)
     package func preconditionCurrent() {
         precondition(isCurrent, "called outside its event loop")
     }
 
-    /// Takes a part of a task to run.
+    /// Accepts a part of a task to run.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {
@@ -158,19 +158,19 @@ import Synchronization
         }
     }
 
-    /// Calls `body` on the loop, soon; never, if the loop has ended.
+    /// Calls `body` on the loop soon, or never if the loop has ended.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         inbox.add(body)
     }
 
-    /// Takes over the work from other threads.
+    /// Takes over work from other threads.
     func woken() {
         let taken = inbox.take()
         for job in taken.jobs { unsafe jobs.append(job) }
         for call in taken.calls { call() }
     }
 
-    /// Runs the ready jobs, and those that become ready, up to a bound that keeps sockets from waiting.
+    /// Runs the ready jobs, and those that become ready, up to a limit that keeps sockets from waiting.
     private func runJobs() {
         let executor = unsafe asUnownedTaskExecutor()
         for _ in 0..<64 {
@@ -185,7 +185,7 @@ import Synchronization
         }
     }
 
-    /// Flushes the entry when this turn ends, or at once if no other work is ready.
+    /// Flushes the entry at the end of this turn, or immediately if no other work is ready.
     package func flushLater(_ entry: FlushEntry) {
         let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
         if unsafe isLast ? flushes.addLast(entry) : flushes.add(entry) { flush() }
@@ -200,10 +200,9 @@ import Synchronization
 
     // MARK: - Waiting
 
-    /// Whether the loop may poll before it sleeps when it has nothing to do; it then measures
-    /// whether polling is better.
+    /// Whether the loop may poll before it sleeps; it then measures whether polling is better.
     ///
-    /// For the loop's thread.
+    /// Only for the loop's thread.
     package var mayPoll: Bool {
         get { polling != nil }
         set {
@@ -215,7 +214,7 @@ import Synchronization
     /// Whether the loop has something to do before it waits again.
     private var hasWork: Bool { workCount > 0 || isStopping }
 
-    /// Waits until there is something to do, or until events were taken that leave nothing to do.
+    /// Waits until there is work, or until an event has been handled that leaves no work.
     private func waitForEvents() {
         if polling?.isOn != true || !poll() { sleepUntilEvents() }
         if polling?.count(work: workCount) == true {
@@ -223,7 +222,7 @@ import Synchronization
         }
     }
 
-    /// Takes events for a moment, again and again; returns whether there is something to do then.
+    /// Handles events repeatedly for a short time; returns whether there is work afterward.
     private func poll() -> Bool {
         unsafe clock.expire()
         let start = now
@@ -236,19 +235,19 @@ import Synchronization
         return hasWork
     }
 
-    /// Takes the events that there are.
+    /// Handles the available events without waiting.
     private func takeEvents() {
         unsafe clock.expire()
         _ = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
     }
 
-    /// Takes the events that there are; if there are none, sleeps until there are.
+    /// Handles the available events; sleeps first if there are none.
     private func sleepUntilEvents() {
         unsafe clock.expire()
         _ = unsafe event_base_loop(base, EVLOOP_ONCE)
     }
 
-    /// Has `timerDue()` called after `delay`, in nanoseconds, instead of when it was set before.
+    /// Schedules the call of `timerDue()` after `delay`, in nanoseconds; replaces the earlier schedule.
     func setTimer(after delay: UInt64) {
         var interval = timeval(
             tv_sec: Int(delay / 1_000_000_000),

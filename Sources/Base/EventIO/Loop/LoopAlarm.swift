@@ -1,35 +1,35 @@
-/// When a loop's timers fire next, and how it goes on after the process stood still.
+/// The time at which a loop's timers fire next, and the recovery after a standstill of the process.
 ///
-/// A process that was stopped, or whose machine was suspended, finds every deadline in the past and
-/// what its peers sent in the meantime unread. It reads first, so that a response that has arrived
-/// does not time out.
+/// After the process was stopped or the machine was suspended, every deadline has passed, and the data that
+/// peers sent in the meantime is unread. The loop reads first, so that a response that has arrived does not
+/// time out.
 struct LoopAlarm {
-    /// The least delay of an alarm that shows a standstill: a busy loop is not as late.
+    /// The minimum delay of an alarm that indicates a standstill; a busy loop is never as late.
     private static let standstill: UInt64 = 1_000_000_000
-    /// The time for which the loop then only reads.
+    /// The time during which the loop then only reads.
     private static let catchUp: UInt64 = 100_000_000
 
-    /// When the alarm goes off, on the loop's clock; `.max` while it is not set.
+    /// The time of the alarm on the loop's clock; `.max` if it is not set.
     private(set) var time = UInt64.max
     private var isCatchingUp = false
 
-    /// Sets the alarm, unless it goes off earlier anyway.
+    /// Sets the alarm, unless it is already set for an earlier time.
     ///
-    /// - Returns: the delay from `now`, or `nil` if the alarm stays as it is.
+    /// - Returns: the delay from `now`, or `nil` if the alarm is unchanged.
     mutating func set(for next: UInt64, now: UInt64) -> UInt64? {
-        // Nothing brings the end of a catch-up forward: the wheel has not turned, and counts from
-        // before the standstill.
+        // Nothing may shorten a catch-up: the wheel has not turned, and still counts from before the
+        // standstill.
         guard next < time, !isCatchingUp || time == .max else { return nil }
         time = next
         return next > now ? next - now : 0
     }
 
-    /// Takes the alarm down, because it went off or because the timers fire anyway.
+    /// Clears the alarm, because it went off or because the timers fire anyway.
     mutating func clear() { time = .max }
 
     /// Handles the alarm.
     ///
-    /// - Returns: when to fire the timers if that has to wait for a catch-up; `nil` means now.
+    /// - Returns: the time to fire the timers after a catch-up; `nil` means now.
     mutating func goOff(at now: UInt64) -> UInt64? {
         let due = time
         time = .max

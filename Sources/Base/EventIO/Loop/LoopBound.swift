@@ -1,11 +1,11 @@
-/// A value that belongs to one event loop, for code that passes it on without running there.
-// SAFETY: the value is handed out on its loop's thread only, which is checked each time.
+/// A value that belongs to one event loop, for code that forwards it without running on that loop.
+// SAFETY: the value is accessed only on its loop's thread, which is checked each time.
 package struct LoopBound<Value>: @unchecked Sendable {
     private let guarded: Value
     /// The loop that the value belongs to.
     package let loop: EventLoop
 
-    /// Binds a value; call it on the loop.
+    /// Binds a value to a loop; must be called on the loop.
     package init(_ value: Value, on loop: EventLoop) {
         guarded = value
         self.loop = loop
@@ -24,7 +24,7 @@ package struct LoopBound<Value>: @unchecked Sendable {
 extension LoopBound {
     /// Calls `body` with the value on its loop, and returns its result.
     ///
-    /// Call it from outside.
+    /// Must be called from outside the loop.
     package func call<Result: Sendable>(
         _ body: @escaping @Sendable (Value) -> Result
     ) async -> Result {
@@ -35,9 +35,9 @@ extension LoopBound {
 }
 
 extension EventLoop {
-    /// Makes a value on the loop, and returns it bound to the loop.
+    /// Creates a value on the loop, and returns it bound to the loop.
     ///
-    /// Call it from outside.
+    /// Must be called from outside the loop.
     package func call<Value>(
         _ body: @escaping @Sendable (EventLoop) -> Value
     ) async -> LoopBound<Value> {

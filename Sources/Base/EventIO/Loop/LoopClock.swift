@@ -1,11 +1,12 @@
 import Glibc
-// The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
+// The C struct timespec belongs to this module or to Glibc, depending on which the compiler loads first.
 import SwiftOverlayShims
 
-/// The clock of a loop: monotonic, in nanoseconds, and read once per turn of the loop.
+/// The clock of a loop: monotonic, in nanoseconds, and read once per turn.
 struct LoopClock {
-    /// How long the system's calendar clock is not read again: a change of it shows after 50 ms at
-    /// the latest.
+    /// The time for which a reading of the system's calendar clock is reused.
+    ///
+    /// A change of that clock is visible after at most 50 ms.
     private static let calendarLifetime: UInt64 = 50_000_000
 
     private var time = monotonicNanoseconds()
@@ -13,12 +14,12 @@ struct LoopClock {
     private var isStale = false
     /// The lead over the system's clock; 0 outside tests.
     private var lead: UInt64 = 0
-    /// The time of suspension that a test adds.
+    /// The additional suspension set by a test.
     private var pretendedSuspension: Int64 = 0
-    /// The last reading of the calendar clock, and its time on the monotonic clock.
+    /// The last reading of the calendar clock, and the time of that reading on the monotonic clock.
     private var calendar: (read: UInt64, time: UInt64) = (0, 0)
 
-    /// The time: the same until `expire()`, however long the turn takes.
+    /// The current time, constant until `expire()`, however long the turn takes.
     var now: UInt64 {
         @inline(__always)
         mutating get {
@@ -38,11 +39,12 @@ struct LoopClock {
         }
     }
 
-    /// How long the machine has been suspended since it started, in nanoseconds, give or take the
-    /// length of a turn: what one of its clocks counts and the other does not.
+    /// The total suspension of the machine since its start, in nanoseconds, within the length of a turn.
+    ///
+    /// It is the difference between a clock that counts suspensions and one that does not.
     var suspension: Int64 {
         mutating get {
-            // Below zero, where the loop's clock is read after the other.
+            // Negative if the loop's clock was read after the other.
             let difference = nanoseconds(of: CLOCK_BOOTTIME) &- (now &- lead)
             return Int64(bitPattern: difference) &+ pretendedSuspension
         }
@@ -54,28 +56,28 @@ struct LoopClock {
         isStale = false
     }
 
-    /// Makes the next use of the clock read it.
+    /// Marks the reading as stale, so that the next use reads the clock.
     mutating func expire() { isStale = true }
 
-    /// Counts as suspended for so long, in tests.
+    /// Adds to the suspension, for tests.
     mutating func pretendSuspension(_ duration: Duration) {
         pretendedSuspension &+= Int64(bitPattern: duration.nanoseconds)
     }
 
-    /// Moves the clock forward, in tests.
+    /// Advances the clock, for tests.
     mutating func skip(_ duration: Duration) {
         lead &+= duration.nanoseconds
         read()
     }
 }
 
-/// The monotonic clock, in nanoseconds.
+/// Returns the time of the monotonic clock, in nanoseconds.
 package func monotonicNanoseconds() -> UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 
-/// The calendar clock, in nanoseconds since 1970.
+/// Returns the time of the calendar clock, in nanoseconds since 1970.
 private func wallNanoseconds() -> UInt64 { nanoseconds(of: CLOCK_REALTIME) }
 
-/// The processor time of the calling thread, in nanoseconds.
+/// Returns the processor time of the calling thread, in nanoseconds.
 func threadProcessorNanoseconds() -> UInt64 { nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) }
 
 private func nanoseconds(of clock: clockid_t) -> UInt64 {
@@ -90,13 +92,12 @@ extension Duration {
     package var nanoseconds: UInt64 {
         let attoseconds = attoseconds
         guard attoseconds > 0 else { return 0 }
-        // Up to 18 s fit into 64 bits, whose division costs a tenth of the wide one.
+        // Up to 18 s fit into 64 bits, for which the division takes a tenth of the time.
         if let small = UInt64(exactly: attoseconds) { return small / 1_000_000_000 }
         return UInt64(min(attoseconds / 1_000_000_000, 3_153_600_000_000_000_000))
     }
 
-    /// A number of nanoseconds, without the checks of `Duration.nanoseconds(_:)`: any 64 bits of
-    /// them fit.
+    /// Creates a duration without the checks of `Duration.nanoseconds(_:)`, since any 64-bit number fits.
     @inline(__always)
     package init(elapsed nanoseconds: UInt64) {
         self.init(attoseconds: Int128(truncatingIfNeeded: nanoseconds) &* 1_000_000_000)

@@ -3,7 +3,7 @@ import Glibc
 import NetproxySystem
 import Synchronization
 
-/// Work from other threads for a loop: parts of tasks to run, and functions to call.
+/// Work for a loop from other threads: parts of tasks to run, and functions to call.
 struct LoopInbox: ~Copyable, Sendable {
     struct Content {
         var jobs: [UnownedJob] = []
@@ -13,7 +13,7 @@ struct LoopInbox: ~Copyable, Sendable {
     }
 
     private let content = Mutex(Content())
-    /// An eventfd that is readable while the inbox holds something.
+    /// An eventfd that is readable while the inbox is not empty.
     let descriptor: Int32
 
     init() throws(IOError) {
@@ -42,7 +42,7 @@ struct LoopInbox: ~Copyable, Sendable {
         }
         if wasEmpty {
             var one: UInt64 = 1
-            // SAFETY: eight bytes on the stack. A full counter (EAGAIN) means it is awake anyway.
+            // SAFETY: eight bytes on the stack. A full counter (EAGAIN) means that the loop is awake anyway.
             _ = unsafe write(descriptor, &one, 8)
         }
     }
@@ -59,7 +59,8 @@ struct LoopInbox: ~Copyable, Sendable {
         }
     }
 
-    /// Drops the calls in the inbox and refuses more: a call may hold the loop that holds the inbox.
+    /// Drops the calls in the inbox and rejects new ones, since a call may retain the loop that owns the
+    /// inbox.
     func close() {
         let dropped = content.withLock { content in
             content.isClosed = true
@@ -70,7 +71,7 @@ struct LoopInbox: ~Copyable, Sendable {
     }
 }
 
-/// The end of a loop, for those who wait for it.
+/// The end of a loop, which callers can await.
 struct LoopEnd: ~Copyable, Sendable {
     private let state = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
         (false, [])

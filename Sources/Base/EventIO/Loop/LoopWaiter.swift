@@ -1,4 +1,4 @@
-/// Something that one task waits for on a loop, with a deadline: a wait costs no allocation.
+/// An event that one task awaits on a loop, with a deadline and without an allocation.
 ///
 /// Not `Sendable`: it never leaves its loop.
 // SAFETY: the continuation is taken before it is resumed, so it is resumed once.
@@ -12,7 +12,7 @@
         await unsafe suspend { unsafe continuation = $0 }
     }
 
-    /// Resumes the task that waits, if one does.
+    /// Resumes the waiting task, if any.
     package final func resume() {
         if let waiting = unsafe continuation.take() { unsafe waiting.resume() }
     }

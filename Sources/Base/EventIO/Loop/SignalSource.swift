@@ -1,15 +1,15 @@
 import CNetproxyLibevent
 package import NetproxySystem
 
-/// Signals as calls on a loop. A process has one source.
+/// Delivers signals as calls on a loop; a process has one source.
 // SAFETY: the events are freed before the object goes away; everything happens on the loop.
 @safe package final class SignalSource {
-    /// Outlives the events, which belong to its base.
+    /// The loop, retained because the events use its base.
     private let loop: EventLoop
     private let handler: (ProcessSignal) -> Void
     private var events: [OpaquePointer] = unsafe []
 
-    /// Takes over the signals, and ignores SIGPIPE for the whole process.
+    /// Takes over the signals, and ignores SIGPIPE in the whole process.
     package init(on loop: EventLoop, _ handler: @escaping (ProcessSignal) -> Void) {
         loop.preconditionCurrent()
         self.loop = loop
@@ -35,7 +35,7 @@ package import NetproxySystem
 
     /// Stops listening; the signals are ignored until the process exits.
     ///
-    /// A signal that arrives as the last work ends must not turn a clean exit into death by signal.
+    /// A signal that arrives at the end of the last work must not turn a clean exit into a death by signal.
     package func close() {
         while let event = unsafe events.popLast() { unsafe event_free(event) }
         for signal in ProcessSignal.allCases { signal.ignore() }

@@ -1,24 +1,24 @@
-/// An entry with a deadline on an event loop; a subclass does its work in `fire()`.
+/// An entry with a deadline on an event loop; a subclass implements `fire()`.
 ///
-/// Moving the deadline is a store. The wheel looks again when the entry's old turn comes.
+/// Moving the deadline is a single store. The wheel checks the deadline again at the entry's old turn.
 open class TimerEntry {
     // SAFETY: one thread, single loads and stores.
     @exclusivity(unchecked) fileprivate var deadline = UInt64.max
-    /// The tick of the wheel at which it is looked at next; 0 while it is not in the wheel.
+    /// The tick at which the wheel visits the entry next; 0 while the entry is not in the wheel.
     @exclusivity(unchecked) fileprivate var visit: UInt64 = 0
     @exclusivity(unchecked) fileprivate var position = 0
-    /// Whether its deadline has passed, and `fire()` is called in this turn.
+    /// Whether the deadline has passed and `fire()` is called in this turn.
     @exclusivity(unchecked) fileprivate var isDue = false
-    /// Whether it is among the wheel's distant entries.
+    /// Whether the entry is among the wheel's distant entries.
     @exclusivity(unchecked) fileprivate var isDistant = false
 
-    /// Makes an entry that is not scheduled.
+    /// Creates an entry that is not scheduled.
     public init() {}
 
     /// Called on the loop once the deadline has passed; the deadline is unset before the call.
     open func fire() {}
 
-    /// Calls `fire()`, unless another entry of the same turn has called it off.
+    /// Calls `fire()`, unless another entry of the same turn has canceled it.
     final func fireIfDue() {
         guard unsafe isDue else { return }
         unsafe isDue = false
@@ -30,7 +30,7 @@ open class TimerEntry {
 package final class ActionTimer: TimerEntry {
     private let action: () -> Void
 
-    /// Makes a timer that is not scheduled.
+    /// Creates a timer that is not scheduled.
     package init(_ action: @escaping () -> Void) {
         self.action = action
     }
@@ -39,11 +39,11 @@ package final class ActionTimer: TimerEntry {
     package override func fire() { action() }
 }
 
-/// The coarse timers of one loop: buckets of 16 ms, hashed, so that ten thousand idle connections
-/// cost ten thousand stores and no system call.
+/// The coarse timers of one loop, in hashed buckets of 16 ms.
 ///
-/// Entries beyond one turn of the wheel, which is 8 s, are in a list that is looked at when the first of
-/// them comes near: in buckets they would wake an idle loop in every turn.
+/// Ten thousand idle connections cost ten thousand stores and no system call. Entries more than one turn of
+/// the wheel (8 s) away are in a list that is scanned when the first of them approaches. In the buckets they
+/// would wake an idle loop in every turn.
 struct TimerWheel {
     private static let bucketCount = 512
     private static let tick: UInt64 = 16_000_000
@@ -53,14 +53,14 @@ struct TimerWheel {
     /// The number of entries in the buckets.
     private var entryCount = 0
     private var distant: [TimerEntry] = []
-    /// The tick at which the distant entries are looked at; `.max` while there are none.
+    /// The tick of the next scan of the distant entries; `.max` if there are none.
     private var distantVisit = UInt64.max
 
     init(now: UInt64) {
         current = now / TimerWheel.tick
     }
 
-    /// When the wheel must be turned next; `nil` while it is empty.
+    /// The time of the next turn; `nil` if the wheel is empty.
     var nextTurn: UInt64? {
         let turn = min(nextBucket ?? .max, distantVisit)
         return turn == .max ? nil : turn * TimerWheel.tick
@@ -77,12 +77,13 @@ struct TimerWheel {
 
     /// Sets an entry's deadline, in nanoseconds of the loop's clock.
     ///
-    /// - Returns: when the wheel must turn for it; `nil` if it turns early enough already.
+    /// - Returns: the time at which the wheel must turn for the entry; `nil` if it already turns early
+    ///   enough.
     @inline(__always)
     mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) -> UInt64? {
         unsafe entry.deadline = deadline
         unsafe entry.isDue = false
-        // In the wheel already, and visited early enough: its deadline is checked again then.
+        // The entry is already in the wheel and visited early enough: its deadline is checked again then.
         if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick + 1 >= entry.visit {
             return nil
         }
@@ -92,20 +93,20 @@ struct TimerWheel {
         return unsafe entry.visit * TimerWheel.tick
     }
 
-    /// Forgets the deadline, and leaves the entry where it is until its turn.
+    /// Clears the deadline, and leaves the entry in place until its turn.
     @inline(__always)
     func suspend(_ entry: TimerEntry) {
         unsafe entry.deadline = .max
         unsafe entry.isDue = false
     }
 
-    /// Takes an entry out of the wheel for good.
+    /// Removes an entry from the wheel.
     mutating func remove(_ entry: TimerEntry) {
         suspend(entry)
         unlink(entry)
     }
 
-    /// Turns the wheel, and returns the entries that are due: call `fireIfDue()` on each.
+    /// Turns the wheel, and returns the due entries; the caller calls `fireIfDue()` on each of them.
     mutating func turn(now: UInt64) -> [TimerEntry] {
         let target = now / TimerWheel.tick
         guard target > current else { return [] }
@@ -129,7 +130,7 @@ struct TimerWheel {
         return due
     }
 
-    /// Takes out the entries that are due, and links the others again.
+    /// Removes the due entries, and links the others again.
     private mutating func visit(
         _ entries: [TimerEntry],
         at target: UInt64,
@@ -153,7 +154,7 @@ struct TimerWheel {
         let turn = unsafe max(entry.deadline / TimerWheel.tick + 1, current + 1)
         unsafe entry.isDistant = turn >= current + UInt64(TimerWheel.bucketCount)
         if unsafe entry.isDistant {
-            // Half a turn before it is due, so that the list is gone through twice in a turn at most.
+            // Half a turn before the entry is due, so that the list is scanned at most twice per turn.
             unsafe entry.visit = turn - UInt64(TimerWheel.bucketCount / 2)
             unsafe entry.position = distant.count
             distant.append(entry)

@@ -4,7 +4,7 @@ import NetproxySystem
 
 /// Looks up the addresses of a name with the system's resolver; blocks the calling thread.
 package enum NameLookup {
-    /// Why there is no address.
+    /// The reason for the lack of an address.
     package struct Failure: Error, Sendable, Equatable {
         /// Whether the next lookup may succeed.
         package enum Persistence: Sendable {
@@ -14,30 +14,30 @@ package enum NameLookup {
             case temporary
         }
 
-        /// The reason in the system's words.
+        /// The system's message.
         package let reason: String
         /// Whether the next lookup may succeed.
         package let persistence: Persistence
 
-        /// Makes a failure.
+        /// Creates a failure.
         package init(_ persistence: Persistence, reason: String) {
             self.reason = reason
             self.persistence = persistence
         }
     }
 
-    /// Both loopback addresses for `localhost` and the names below it, without a lookup (RFC 6761
-    /// §6.3); `nil` for other names.
+    /// Returns both loopback addresses for `localhost` and the names below it, without a lookup (RFC 6761
+    /// §6.3).
     ///
-    /// Credentials may go to such a name in the clear, so no name server may redirect them. The system
-    /// omits ::1 on a machine without another IPv6 address.
+    /// Returns `nil` for other names. Credentials may be sent unencrypted to such a name, so no name server
+    /// may redirect it. The system omits ::1 on a machine without another IPv6 address.
     static func loopback(_ host: String) -> [SocketAddress]? {
         let name = host.lowercased()
         guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
         return ["127.0.0.1", "::1"].compactMap { SocketAddress(ip: $0, port: 0) }
     }
 
-    /// The addresses of a name, without a port, in the order to try them (RFC 6724).
+    /// Returns the addresses of a name, without a port, in order of preference (RFC 6724).
     package static func addresses(of host: String) -> Result<[SocketAddress], Failure> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -51,7 +51,7 @@ package enum NameLookup {
         var next = unsafe list
         while let entry = unsafe next {
             var storage = sockaddr_storage()
-            // SAFETY: getaddrinfo gives the length of the address, which fits the storage.
+            // SAFETY: getaddrinfo returns the length of the address, which fits the storage.
             unsafe memcpy(&storage, entry.pointee.ai_addr, Int(entry.pointee.ai_addrlen))
             if let address = SocketAddress(storage), !found.contains(address) {
                 found.append(address)

@@ -1,20 +1,22 @@
-/// The results of name lookups, while they may be used.
+/// The cached results of name lookups.
 ///
-/// Names of the configuration stay; of those that apps give, only the latest do, so that an app that
-/// asks for ever new names displaces no other's.
+/// Names from the configuration stay in the cache. Only the latest names from clients do, and a client that
+/// requests ever new names does not displace a name from the configuration.
 struct ResolvedNames {
     /// The addresses of one name.
     struct Answer {
         var addresses: [SocketAddress]
         var learned: UInt64
         var expiry: UInt64
-        /// The address that a connection was made to last: tried first, so that dead ones before it
-        /// cost one connection their head start, and not each (RFC 8305 §4).
+        /// The address of the last successful connection.
+        ///
+        /// It is tried first, so that dead addresses before it delay one connection, and not every one (RFC
+        /// 8305 §4).
         var preferred: SocketAddress?
         /// The source of the name.
         var source: Resolver.Source
 
-        /// The addresses in the order to try them.
+        /// The addresses in order of preference.
         var inOrder: [SocketAddress] {
             guard let preferred, addresses.first != preferred, addresses.contains(preferred)
             else { return addresses }
@@ -22,30 +24,30 @@ struct ResolvedNames {
         }
     }
 
-    /// The number of names of each kind that are kept.
+    /// The maximum number of names from each source.
     private static let limit = 1024
 
     private var answers: [String: Answer] = [:]
-    /// The names in the order in which they came, for each kind.
+    /// The names of each source in order of arrival.
     private var arrivals: [Resolver.Source: [String]] = [:]
 
     subscript(host: String) -> Answer? { answers[host] }
 
-    /// Changes the result for a name, if there is one.
+    /// Changes the result for a name, if one exists.
     mutating func change(_ host: String, _ body: (inout Answer) -> Void) {
         guard var answer = answers[host] else { return }
         body(&answer)
         answers[host] = answer
     }
 
-    /// Notes that the configuration has the name, too.
+    /// Records that the configuration also contains the name.
     mutating func claim(_ host: String, by source: Resolver.Source) {
         guard source == .configuration, answers[host]?.source == .app else { return }
         answers[host]?.source = source
         arrivals[source, default: []].append(host)
     }
 
-    /// Keeps a result.
+    /// Stores a result.
     mutating func store(
         _ addresses: [SocketAddress],
         of host: String,
@@ -54,7 +56,7 @@ struct ResolvedNames {
         expiry: UInt64
     ) {
         let earlier = answers[host]
-        // A name of the configuration stays one when an app uses it, too.
+        // A name from the configuration keeps that source when a client also uses it.
         let owner = earlier?.source == .configuration ? .configuration : source
         answers[host] = Answer(
             addresses: addresses,
@@ -69,12 +71,12 @@ struct ResolvedNames {
             (arrivals[owner]?.count ?? 0) > ResolvedNames.limit
         {
             arrivals[owner]?.removeFirst()
-            // It may have changed hands.
+            // The name may have a different source by now.
             if answers[oldest]?.source == owner { answers[oldest] = nil }
         }
     }
 
-    /// Forgets a name that has no address any more.
+    /// Removes a name that no longer has an address.
     mutating func remove(_ host: String) {
         guard let answer = answers.removeValue(forKey: host) else { return }
         arrivals[answer.source]?.removeAll { $0 == host }

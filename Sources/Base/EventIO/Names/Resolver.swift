@@ -3,37 +3,37 @@ import Glibc
 import NetproxySystem
 import Synchronization
 
-/// Finds the addresses of host names on its own threads: neither a loop nor another name waits for
-/// a slow name server.
+/// Finds the addresses of host names on its own threads.
 ///
-/// Callers that ask for the same name at the same time share one lookup. A name that no caller
-/// waits for any longer is not looked up. While name servers fail, an old answer is used for an
-/// hour. Names that apps give get at most half of the threads, so that a name of the configuration
-/// never waits for theirs.
-// SAFETY: everything is under the mutex; the semaphore counts the names that were added to it.
+/// A slow name server delays neither a loop nor another name. Callers that need the same name at the same
+/// time share one lookup. A name that nobody waits for any more is not looked up. While name servers fail, an
+/// old result remains valid for one hour. Names from clients use at most half of the threads, so that a name
+/// from the configuration never waits for them.
+// SAFETY: a mutex guards all state; the semaphore counts the names added under it.
 @safe package final class Resolver: @unchecked Sendable {
     /// The resolver of the process.
     package static let shared = Resolver(NameLookup.addresses)
 
     /// The lifetime of a result, in nanoseconds: 30 s, like nginx with `valid=30s`.
     private static let lifetime: UInt64 = 30_000_000_000
-    /// How long it is used after that while name servers fail: one hour, where RFC 8767 allows
-    /// days.
+    /// The time for which an expired result is used while name servers fail: one hour; RFC 8767 allows days.
     private static let staleness: UInt64 = 3_600_000_000_000
     /// The time for which an old result is used before the next lookup: 5 s.
     private static let reprieve: UInt64 = 5_000_000_000
-    /// The longest wait for a new result if there is an old one.
+    /// The longest wait for a new result if an old one exists.
     private static let patience = Duration.seconds(1)
-    /// Each dead name keeps one thread busy for as long as the system's resolver tries.
+    /// The maximum number of threads.
+    ///
+    /// Each dead name occupies one thread until the system's resolver gives up.
     private static let threadCount = 16
-    /// The number of threads that may look up names from apps.
+    /// The maximum number of threads that look up names from clients.
     private static let threadsForApps = 8
 
     /// The source of a name.
     package enum Source: Sendable, Hashable {
-        /// The configuration, or the program itself: few names, on which others depend.
+        /// The configuration, or the program itself: few names, which matter most.
         case configuration
-        /// An app, in a request: any number of names, some of them dead.
+        /// A client's request: any number of names, some of them dead.
         case app
     }
 
@@ -42,31 +42,31 @@ import Synchronization
     /// A lookup, and the callers that wait for it.
     private struct Question {
         var waiting: [Int: Callback] = [:]
-        /// Whether a thread has taken it.
+        /// Whether a thread has started the lookup.
         var isUnderWay = false
-        /// Who asks; the configuration, if it is among them before a thread has taken the name.
+        /// The source of the name; the configuration, if it requests the name before the lookup starts.
         var source: Source
     }
 
     private struct State {
         var questions: [String: Question] = [:]
-        /// The names that no thread has taken yet, in their order.
+        /// The names that wait for a thread, in order.
         var queue: [String] = []
-        /// Those of them that apps gave.
+        /// The names from clients that wait for a thread, in order.
         var queueOfApps: [String] = []
         var names = ResolvedNames()
         var threads = 0
         var idle = 0
-        /// The number of threads that look up names from apps.
+        /// The number of threads that are looking up names from clients.
         var busyForApps = 0
         var tickets = 0
 
-        /// The number of names that a thread could take now.
+        /// The number of names that a thread could look up now.
         var ready: Int {
             queue.count + min(queueOfApps.count, Resolver.threadsForApps - busyForApps)
         }
 
-        /// Takes the next name for a thread, if there is one that it may take.
+        /// Returns the next name that a thread may look up, if there is one.
         mutating func takeNext() -> (host: String, source: Source)? {
             let next: (host: String, source: Source)
             if !queue.isEmpty {
@@ -81,8 +81,9 @@ import Synchronization
             return next
         }
 
-        /// Puts a name into the queue of those who ask for it; one that an app gave moves up when the
-        /// configuration asks for it, too.
+        /// Adds a name to the queue of its source.
+        ///
+        /// A queued name from a client moves to the other queue if the configuration also requests it.
         mutating func line(up host: String, for source: Source) -> Bool {
             guard let question = questions[host] else {
                 questions[host] = Question(source: source)
@@ -103,7 +104,7 @@ import Synchronization
     private let state = Mutex(State())
     private let wake: UnsafeMutablePointer<sem_t>
 
-    /// Makes a resolver; its threads never end.
+    /// Creates a resolver; its threads never end.
     ///
     /// - Parameters:
     ///   - now: the clock for the age of results, in nanoseconds.
@@ -119,23 +120,22 @@ import Synchronization
     }
 
     deinit {
-        // No thread is left: each keeps the resolver.
+        // No threads are left, since each of them retains the resolver.
         unsafe sem_destroy(wake)
         unsafe wake.deallocate()
     }
 
-    /// The addresses of a host name or of an IP address in text, in the order to try them.
+    /// Returns the addresses of a host name or of an IP address in text form, in order of preference.
     ///
     /// - Parameters:
     ///   - host: the name or the address.
-    ///   - port: the port that the addresses get.
-    ///   - source: who gives the name.
-    ///   - maximumAge: how old an answer may be that is used at once; as old as answers get, for `nil`.
-    ///   - loop: where the caller waits.
-    ///   - deadline: on the loop's clock.
+    ///   - port: the port of the returned addresses.
+    ///   - source: the source of the name.
+    ///   - maximumAge: the maximum age of a cached result; `nil` for the default lifetime.
+    ///   - loop: the loop on which the caller waits.
+    ///   - deadline: the deadline, on the loop's clock.
     /// - Returns: at least one address.
-    /// - Throws: `.unknownHost`, `.timedOut` at the deadline, or `.aborted` when the task is
-    ///   cancelled.
+    /// - Throws: `.unknownHost`, `.timedOut` at the deadline, or `.aborted` if the task is canceled.
     package func addresses(
         of host: String,
         port: UInt16,
@@ -176,14 +176,14 @@ import Synchronization
         return try result.get().map { $0.with(port: port) }
     }
 
-    /// Looks the name up again next time: connecting to its addresses failed.
+    /// Expires the result for a name after its addresses could not be reached.
     package func forget(_ host: String) {
         state.withLock { state in
             state.names.change(host) { ($0.expiry, $0.preferred) = (0, nil) }
         }
     }
 
-    /// Tries this address of the name first from now on: a connection to it was made.
+    /// Prefers this address of the name from now on, after a successful connection.
     package func prefer(_ address: SocketAddress, of host: String) {
         let address = address.with(port: 0)
         state.withLock { state in
@@ -192,7 +192,7 @@ import Synchronization
         }
     }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
     private func ask(_ host: String, for source: Source, _ answer: @escaping Callback) -> Int {
         let (ticket, startsThread, isNew) = state.withLock { state in
@@ -213,7 +213,7 @@ import Synchronization
     private func startServing() {
         let code = startThread(named: "resolver") { self.serve() }
         guard code != 0 else { return }
-        // Threads that run take the question; without one, it has to be answered here.
+        // Running threads handle the lookup; without any, it fails here.
         let orphans = state.withLock { state in
             state.threads -= 1
             guard state.threads == 0 else { return [Callback]() }
@@ -225,7 +225,7 @@ import Synchronization
         for answer in orphans { answer(.failure(failure)) }
     }
 
-    /// Withdraws a caller; a question that no other caller waits for is dropped.
+    /// Withdraws a caller; drops the lookup if no other caller waits for it.
     private func leave(_ host: String, _ ticket: Int) {
         state.withLock { state in
             guard state.questions[host]?.waiting.removeValue(forKey: ticket) != nil,
@@ -237,21 +237,21 @@ import Synchronization
         }
     }
 
-    /// Uses an old result for a while before a caller waits for a new one again.
+    /// Uses an old result for some time before a caller waits for a new one again.
     private func postpone(_ host: String) {
         let expiry = now() &+ Resolver.reprieve
         state.withLock { state in state.names.change(host) { $0.expiry = expiry } }
     }
 
-    // MARK: - Answering
+    // MARK: - Lookups
 
-    /// Answers questions, on each thread, for ever.
+    /// Performs lookups on each thread, without end.
     func serve() {
         while true {
             state.withLock { $0.idle += 1 }
             while unsafe sem_wait(wake) != 0 {}
             state.withLock { $0.idle -= 1 }
-            // As many as there are: a name of an app's may have been left by another thread.
+            // Handle all available names: another thread may have left one that came from a client.
             while let next = state.withLock({ $0.takeNext() }) {
                 answer(next.host, for: next.source, with: lookUp(next.host))
             }
@@ -303,7 +303,7 @@ import Synchronization
     }
 }
 
-/// One task that waits for a result, until its deadline.
+/// One task that waits for a result until its deadline.
 private final class ResolveWaiter: TimerEntry {
     private var result: Result<[SocketAddress], IOError>?
     private var continuation: CheckedContinuation<Void, Never>?

@@ -3,18 +3,21 @@ extension SocketAddress {
     package enum Reach: Sendable, Hashable {
         /// This machine: 127.0.0.0/8, ::1, 0.0.0.0/8, ::, unix sockets.
         case loopback
-        /// The link, where clouds keep their metadata services: 169.254.0.0/16, fe80::/10, and the
-        /// addresses that Azure, AWS and Oracle serve metadata at elsewhere.
+        /// The local link, where clouds place their metadata services.
+        ///
+        /// 169.254.0.0/16, fe80::/10, and the other metadata addresses of Azure, AWS, Oracle and Alibaba.
         case link
-        /// A network of one's own: RFC 1918, fc00::/7, and 100.64.0.0/10 of carriers.
+        /// A private network: RFC 1918, fc00::/7, and 100.64.0.0/10 of carriers.
         case site
-        /// Multicast, broadcast, documentation, benchmarks, protocols: no host to talk to.
+        /// Multicast, broadcast, documentation, benchmarks, protocols: addresses without a host.
         case special
         /// The Internet.
         case world
     }
 
-    /// The reach of the address; an IPv6 address that contains an IPv4 address has the reach of that one.
+    /// The reach of the address.
+    ///
+    /// An IPv6 address that contains an IPv4 address has the reach of the latter.
     package var reach: Reach {
         guard case .ip(let bytes, _) = kind else { return .loopback }
         return bytes.count == 4
@@ -25,7 +28,7 @@ extension SocketAddress {
         let bytes = Array(bytes)
         switch (bytes[0], bytes[1], bytes[2], bytes[3]) {
         case (127, _, _, _), (0, _, _, _): return .loopback
-        // 168.63.129.16 is Azure's, 192.0.0.192 Oracle's, 100.100.100.200 Alibaba's.
+        // 168.63.129.16 belongs to Azure, 192.0.0.192 to Oracle, 100.100.100.200 to Alibaba.
         case (169, 254, _, _), (168, 63, 129, 16), (192, 0, 0, 192), (100, 100, 100, 200):
             return .link
         case (10, _, _, _), (172, 16...31, _, _), (192, 168, _, _), (100, 64...127, _, _):
@@ -39,7 +42,7 @@ extension SocketAddress {
 
     private static func reach(six bytes: [UInt8]) -> Reach {
         if bytes[..<12].allSatisfy({ $0 == 0 }) {
-            // :: and ::1, and the long deprecated IPv4-compatible addresses.
+            // :: and ::1, and the deprecated IPv4-compatible addresses.
             return bytes[12...14].allSatisfy { $0 == 0 } && bytes[15] < 2 ? .loopback : .special
         }
         // Mapped (::ffff:0:0/96) and translated (64:ff9b::/96, RFC 6052) IPv4.

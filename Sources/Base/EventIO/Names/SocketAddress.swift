@@ -1,7 +1,7 @@
 import CNetproxyLibevent
 import Glibc
 
-/// The address of a socket: an IP address and port, or a path.
+/// The address of a socket: an IP address with a port, or a path.
 package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case ip(bytes: [UInt8], port: UInt16)
@@ -10,7 +10,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
 
     let kind: Kind
 
-    /// Makes an IP address from its text (`127.0.0.1`, `::1`); `nil` if it is not one.
+    /// Creates an IP address from its text (`127.0.0.1`, `::1`); returns `nil` if the text is not one.
     package init?(ip text: String, port: UInt16) {
         var four = in_addr()
         var six = in6_addr()
@@ -24,7 +24,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Makes the address of a unix socket, whose path has at most 107 bytes.
+    /// Creates the address of a unix socket, whose path has at most 107 bytes.
     package init?(unixPath: String) {
         guard !unixPath.isEmpty, unixPath.utf8.count < 108 else { return nil }
         kind = .unix(path: unixPath)
@@ -34,13 +34,14 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.kind = kind
     }
 
-    /// Reads what the system filled in; a unix socket without a path, or one in the abstract
-    /// namespace, has an empty one.
+    /// Reads an address that the system has written.
+    ///
+    /// The path is empty for a unix socket without one, or in the abstract namespace.
     init?(_ storage: sockaddr_storage) {
         var storage = storage
         switch Int32(storage.ss_family) {
         case AF_INET:
-            // SAFETY: the family says what the storage holds.
+            // SAFETY: the family determines the content of the storage.
             let address = unsafe withUnsafeBytes(of: &storage) { raw in
                 unsafe raw.loadUnaligned(as: sockaddr_in.self)
             }
@@ -59,7 +60,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
                 port: UInt16(bigEndian: address.sin6_port)
             )
         case AF_UNIX:
-            // SAFETY: the family says what the storage holds, which is larger than a path.
+            // SAFETY: the family determines the content of the storage, which is larger than a path.
             let path = unsafe withUnsafeBytes(of: &storage) { raw in
                 unsafe String(
                     decoding: raw.dropFirst(2).prefix(108).prefix { $0 != 0 },
@@ -71,25 +72,25 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The path, for a unix socket that has one.
+    /// The path of a unix socket that has one.
     package var unixPath: String? {
         if case .unix(let path) = kind, !path.isEmpty { return path }
         return nil
     }
 
-    /// The port, for an IP address.
+    /// The port of an IP address.
     package var port: UInt16? {
         if case .ip(_, let port) = kind { return port }
         return nil
     }
 
-    /// Whether it is a unix socket.
+    /// Whether the address is a unix socket.
     package var isUnix: Bool {
         if case .unix = kind { return true }
         return false
     }
 
-    /// Whether it is 127.0.0.0/8, ::1 (also mapped), or a unix socket.
+    /// Whether the address is in 127.0.0.0/8, is ::1 (also mapped), or is a unix socket.
     package var isLoopback: Bool {
         guard case .ip(let bytes, _) = kind else { return true }
         if bytes.count == 4 { return bytes[0] == 127 }
@@ -98,19 +99,19 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return bytes == [UInt8](repeating: 0, count: 15) + [1]
     }
 
-    /// Whether it stands for every address of the machine: 0.0.0.0 or ::.
+    /// Whether the address represents every address of the machine: 0.0.0.0 or ::.
     package var isWildcard: Bool {
         guard case .ip(let bytes, _) = kind else { return false }
         return bytes.allSatisfy { $0 == 0 }
     }
 
-    /// The same address with another port.
+    /// Returns the same address with another port.
     func with(port: UInt16) -> SocketAddress {
         guard case .ip(let bytes, _) = kind else { return self }
         return SocketAddress(kind: .ip(bytes: bytes, port: port))
     }
 
-    /// The system's number of its family of addresses.
+    /// The system's number of the address family.
     package var family: Int32 {
         switch kind {
         case .ip(let bytes, _): bytes.count == 4 ? AF_INET : AF_INET6
@@ -118,7 +119,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Calls `body` with the address as system calls take it.
+    /// Calls `body` with the address in the form that system calls expect.
     func withSystemAddress<Result>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
@@ -155,7 +156,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
                 for (index, byte) in bytes.enumerated() { unsafe raw[2 + index] = byte }
             }
         }
-        // SAFETY: the storage lives for the call, and is large enough for every family.
+        // SAFETY: the storage outlives the call, and is large enough for every family.
         return unsafe withUnsafePointer(to: &storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe body($0, socklen_t(length))
@@ -163,7 +164,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:80`, `[::1]:80` or `unix:/path`; `unix` alone without a path, as for a client.
+    /// The text `127.0.0.1:80`, `[::1]:80` or `unix:/path`; `unix` without a path, as for a client.
     package var description: String {
         switch kind {
         case .unix(let path): return path.isEmpty ? "unix" : "unix:\(path)"
@@ -171,7 +172,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             return bytes.map(String.init).joined(separator: ".") + ":\(port)"
         case .ip(let bytes, let port):
             var text = [CChar](repeating: 0, count: 64)
-            // SAFETY: inet_ntop writes at most the 64 bytes that it is given.
+            // SAFETY: inet_ntop writes at most 64 bytes, which is the size of `text`.
             _ = unsafe inet_ntop(AF_INET6, bytes, &text, 64)
             let name = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
             return "[\(name)]:\(port)"

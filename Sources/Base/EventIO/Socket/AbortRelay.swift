@@ -1,17 +1,18 @@
 /// Ends the wait of a connection's task on another connection when its own connection ends.
 ///
-/// A cancellation handler around each wait would do the same at ten times the cost: the task carries the
-/// relay as a task local, and registers its wait here. Not `Sendable`.
+/// A cancellation handler around each wait would have the same effect at ten times the cost. Instead, the
+/// task carries the relay as a task local, and registers its waits with it. Not `Sendable`.
 package final class AbortRelay {
-    /// The relay of the present task's connection.
+    /// The relay of the current task's connection.
     ///
-    /// Tasks inherit it from those that start them: who sends for others does not ask for it.
+    /// Tasks inherit it from their parents. A task that sends on behalf of others must not read it.
     @TaskLocal package static var current: Reference?
 
-    /// A relay as a task carries it: an object, since a value would be copied by its description each
-    /// time somebody asks.
+    /// A relay in a task local.
+    ///
+    /// It is an object, since a value would be copied through its type metadata on each access.
     package final class Reference: Sendable {
-        /// The relay, for its loop.
+        /// The relay, bound to its loop.
         package let relay: LoopBound<AbortRelay>
 
         /// Binds a relay to its loop.
@@ -25,15 +26,15 @@ package final class AbortRelay {
     private var sharing: (any Abortable)?
     private var isAborted = false
 
-    /// Makes a relay.
+    /// Creates a relay.
     package init() {}
 
-    /// Whether nothing waits through it.
+    /// Whether nothing waits through the relay.
     package var isFree: Bool { waiting == nil && sharing == nil }
 
     /// Makes the end of the connection end the next wait for this socket.
     ///
-    /// - Throws: `.aborted` when the end has come already.
+    /// - Throws: `.aborted` if the connection has already ended.
     package func hold(_ socket: StreamSocket) throws(IOError) {
         guard !isAborted else {
             socket.abort()
@@ -51,17 +52,17 @@ package final class AbortRelay {
         sharing = waiter
     }
 
-    /// The wait is over.
+    /// Removes the wait, which is over.
     package func release() {
         waiting = nil
     }
 
-    /// The wait on a shared connection is over.
+    /// Removes the wait on a shared connection, which is over.
     package func releaseShared() {
         sharing = nil
     }
 
-    /// The connection has come to its end: so does the wait.
+    /// Handles the end of the connection by ending the wait.
     package func abort() {
         isAborted = true
         waiting?.abort()
@@ -69,7 +70,7 @@ package final class AbortRelay {
     }
 }
 
-/// Something whose waits can be ended.
+/// An object with waits that can be ended.
 package protocol Abortable: AnyObject {
     /// Ends every wait with `.aborted`.
     func abort()

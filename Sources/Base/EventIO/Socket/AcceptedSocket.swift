@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// A connection that was accepted on one loop, on its way to another.
+/// An accepted connection on its way from one loop to another.
 ///
-/// If it is dropped on the way, it is closed.
-// SAFETY: the descriptor is taken out once, and belongs to the taker.
+/// If it is released on the way, it is closed.
+// SAFETY: the descriptor is taken out once and then belongs to the caller.
 package final class AcceptedSocket: Sendable {
     private let descriptor: Atomic<Int32>
     private let peer: SocketAddress
@@ -19,9 +19,9 @@ package final class AcceptedSocket: Sendable {
         if left >= 0 { _ = close(left) }
     }
 
-    /// Opens it on the loop that it was handed to; once.
+    /// Opens the connection on its new loop; must be called once.
     ///
-    /// - Throws: `IOError.exhausted`, and then it is closed.
+    /// - Throws: `IOError.exhausted`; the connection is then closed.
     package func open(on loop: EventLoop) throws(IOError) -> StreamSocket {
         let own = take()
         precondition(own >= 0, "a connection is opened once")

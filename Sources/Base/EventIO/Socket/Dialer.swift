@@ -5,7 +5,7 @@ import NetproxySystem
 package enum Dialer {
     /// Connects to one address.
     ///
-    /// - Throws: `.timedOut`, `.unresponsive`, `.refused`, `.system`, or `.aborted` when the task is cancelled.
+    /// - Throws: `.timedOut`, `.unresponsive`, `.refused`, `.system`, or `.aborted` if the task is canceled.
     package static func connect(
         to address: SocketAddress,
         on loop: EventLoop,
@@ -46,7 +46,7 @@ package enum Dialer {
             if let fault { throw fault }
             let pending = descriptor.takeError()
             guard pending == 0 else { throw connectError(pending) }
-            // Not before: it would limit the handshake, too, which has a deadline.
+            // Set this after the handshake, which has its own deadline and would also be limited.
             socket.limitSilence()
             return socket
         } catch {

@@ -2,10 +2,10 @@ import CNetproxyLibevent
 import Glibc
 import NetproxySystem
 
-/// A listening socket on a loop; every accepted connection goes to one closure.
-// SAFETY: the event is freed before the object goes away; everything happens on the loop.
+/// A listening socket on a loop; it passes every accepted connection to one closure.
+// SAFETY: the event is freed before the object is released; everything happens on the loop.
 @safe package final class Listener {
-    /// The address, with the port that the system chose if none was given.
+    /// The address, with the port chosen by the system if none was given.
     package let address: SocketAddress
     private let loop: EventLoop
     private let descriptor: Int32
@@ -13,34 +13,33 @@ import NetproxySystem
     private let onAccept: (StreamSocket) -> Void
     private var event: OpaquePointer?
     private let burst: Int
-    /// Whether another process may go on with the socket.
+    /// Whether another process may continue to use the socket.
     private let isInherited: Bool
     private var pause: ActionTimer?
     private let descriptors: Descriptors
     private let onStall: ((String) -> Void)?
 
-    /// The descriptors that the connections of a listener may take.
+    /// The descriptors available to the connections of a listener.
     package enum Descriptors {
-        /// All: an operator can connect and find out why none are left.
+        /// All descriptors: an operator can still connect and find out why none are left.
         case all
-        /// All but the last ones (`DescriptorLimit`).
+        /// All descriptors except the reserved ones (`DescriptorLimit`).
         case unreserved
     }
 
     /// Returns a function that moves the new connection to another loop; `nil` to keep it.
     package typealias BetterPlace = () -> ((AcceptedSocket) -> Void)?
 
-    /// Listens.
+    /// Starts to listen.
     ///
     /// - Parameters:
     ///   - socket: the listening socket; the listener duplicates its descriptor.
     ///   - loop: the loop that accepts.
-    ///   - betterPlace: for sockets from which other loops accept, too.
-    ///   - descriptors: the descriptors that its connections may take.
-    ///   - onStall: called on the loop with the reason each time that accepting has to pause.
-    ///   - onAccept: called on the loop.
-    /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of
-    ///   them.
+    ///   - betterPlace: chooses the loop, for sockets that several loops share.
+    ///   - descriptors: the descriptors available to the connections.
+    ///   - onStall: called on the loop, with the reason, each time accepting has to pause.
+    ///   - onAccept: called on the loop with each connection.
+    /// - Throws: `IOError.system` if the system has no descriptors left, or cannot watch more of them.
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
@@ -89,13 +88,13 @@ import NetproxySystem
         _ = Glibc.close(descriptor)
     }
 
-    /// The most connections that are accepted before a close: as many as wait by default.
+    /// The maximum number of connections accepted before a close, equal to the default backlog.
     private static let lastBurst = 4096
 
-    /// Accepts the connections that wait, before a close: the kernel would reset them, though their
-    /// clients take them for open.
+    /// Accepts the waiting connections before a close.
     ///
-    /// Those at a socket of systemd's are left to the next process.
+    /// The kernel would otherwise reset them although their clients consider them open. Connections on a
+    /// socket from systemd are left to the next process.
     package func acceptWaiting() {
         guard unsafe event != nil, !isInherited else { return }
         loop.preconditionCurrent()
@@ -103,7 +102,7 @@ import NetproxySystem
     }
 
     func ready() {
-        // One at a time where several loops share the socket, so that each gets its share.
+        // Accept one at a time if several loops share the socket, so that each gets its share.
         accept(atMost: burst, to: betterPlace)
     }
 
@@ -111,7 +110,7 @@ import NetproxySystem
         for _ in 0..<count {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            // SAFETY: the storage is large enough for every family, and lives for the call.
+            // SAFETY: the storage is large enough for every family, and outlives the call.
             let accepted = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     unsafe accept4(
@@ -127,7 +126,7 @@ import NetproxySystem
                 switch code {
                 case EINTR, ECONNABORTED: continue
                 case EAGAIN: return
-                // No descriptors, no memory, or a sandbox refuses the call.
+                // No descriptors, no memory, or a sandbox forbids the call.
                 default: return pauseAccepting(for: code)
                 }
             }
@@ -163,7 +162,7 @@ import NetproxySystem
         unsafe event_del(event)
         let pause = ActionTimer { [unowned self] in
             guard unsafe event != nil else { return }
-            // If it cannot be watched now, it may be later.
+            // Retry later if the socket cannot be watched now.
             if unsafe event_add(event, nil) != 0 { pauseAccepting(for: systemError()) }
         }
         self.pause = pause

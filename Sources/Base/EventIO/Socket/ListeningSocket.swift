@@ -2,16 +2,16 @@ import CNetproxyLibevent
 import Glibc
 import NetproxySystem
 
-/// A bound and listening socket, from which loops make their listeners.
+/// A bound and listening socket, from which loops create their listeners.
 package struct ListeningSocket: ~Copyable, Sendable {
     let descriptor: Int32
-    /// The address, with the port that the system chose if none was given.
+    /// The address, with the port chosen by the system if none was given.
     package let address: SocketAddress
     /// Whether systemd opened it.
     package let isInherited: Bool
     private let place: Place?
 
-    /// The path of a unix socket, and the file it had there.
+    /// The path of a unix socket, and the identity of its file.
     private struct Place {
         let path: String
         let file: FileStatus?
@@ -21,8 +21,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
             file = Place.file(at: path)
         }
 
-        /// Removes the socket, unless the path leads to something else now, such as another
-        /// daemon's.
+        /// Removes the socket, unless the path now leads to something else, such as another daemon's socket.
         func clear() {
             guard let file, let present = Place.file(at: path), present.isSameFile(as: file) else {
                 return
@@ -40,9 +39,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
     /// A stale unix socket, on which no process listens, is replaced; one with a listener is an error.
     ///
     /// - Parameters:
-    ///   - wanted: where.
+    ///   - wanted: the address to bind.
     ///   - mode: the permissions of a unix socket, set before a client can connect.
-    ///   - backlog: how many connections wait to be accepted.
+    ///   - backlog: the maximum number of connections that wait to be accepted.
     /// - Throws: `IOError.system` that names the address.
     package init(
         _ wanted: SocketAddress,
@@ -57,12 +56,12 @@ package struct ListeningSocket: ~Copyable, Sendable {
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         if !wanted.isUnix {
-            // SAFETY: the option lives for the call.
+            // SAFETY: the option outlives the call.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
             socket.setTCPOptions()
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
-        // Before it listens: a client that connects while it has another mode is refused.
+        // Set the mode before listening: clients that connect earlier are refused.
         var failure = bound == 0 ? 0 : systemError()
         if failure == 0, case .unix(let path) = wanted.kind, unsafe chmod(path, mode) != 0 {
             failure = systemError()
@@ -89,11 +88,11 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
     /// Takes over a descriptor that systemd opened.
     ///
-    /// - Throws: `IOError.system` if it is not a listening socket; then it stays open.
+    /// - Throws: `IOError.system` if it is not a listening socket; the descriptor then stays open.
     package init(inherited descriptor: Int32) throws(IOError) {
         var listens: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the option lives for the call, and its size is told.
+        // SAFETY: the option outlives the call, and its size is given.
         let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
         guard code == 0, listens != 0,
             let address = SocketDescriptor(descriptor).localAddress
@@ -108,7 +107,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
     }
 
     deinit {
-        // In this order: a daemon that gets no answer may take the path at once.
+        // Remove the path first: a daemon that finds no listener may take it at once.
         place?.clear()
         _ = close(descriptor)
     }
@@ -127,10 +126,10 @@ package struct ListeningSocket: ~Copyable, Sendable {
         let failure = code == 0 ? 0 : systemError()
         switch failure {
         case ECONNREFUSED, ENOENT: _ = unsafe unlink(path)
-        // EAGAIN: its owner is too busy to accept, but it listens.
+        // EAGAIN: the owner listens but is too busy to accept.
         case 0, EAGAIN:
             throw .system("cannot listen on \(address): another process answers there")
-        // It cannot be called stale: the socket may be another user's.
+        // Other errors do not prove that the socket is stale: it may belong to another user.
         default:
             throw .system("cannot listen on \(address): \(describe(errno: failure))")
         }

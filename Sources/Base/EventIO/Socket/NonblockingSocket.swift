@@ -1,16 +1,15 @@
 package import NetproxyBytes
 
-/// A socket that never blocks, on a loop: the known state of the kernel's buffers, and the waits until it
-/// changes.
+/// A nonblocking socket on a loop: the known state of the kernel's buffers, and the waits until it changes.
 ///
-/// The socket is edge-triggered: the kernel reports a change once. One task may wait for reading and one
-/// for writing at a time, and a wait allocates nothing. `StreamSocket` reads and writes through this type,
-/// and so does OpenSSL (`SocketBIO`). It never leaves its loop.
+/// The socket is edge-triggered: the kernel reports a change once. One task may wait for reading and one for
+/// writing at a time, and a wait allocates nothing. `StreamSocket` and OpenSSL (`SocketBIO`) read and write
+/// through this type. It never leaves its loop.
 // SAFETY: continuations are resumed exactly once because they are taken before they are resumed.
 @safe package class NonblockingSocket: FlushEntry {
-    /// The bytes that the loop reads for a task that waits to read.
+    /// The bytes that the loop reads on behalf of a waiting reader.
     struct Fetch {
-        /// The buffer for the bytes; `nil` while no task waits, or the task lends none.
+        /// The buffer for the bytes; `nil` if no task waits, or if the task provides none.
         var buffer: ReadBuffer?
         /// Whether the loop has read into the buffer.
         var isDone = false
@@ -18,9 +17,9 @@ package import NetproxyBytes
         var fault: IOError?
     }
 
-    // The properties that every read and write uses come first, in few cache lines.
+    // The properties that every read and write uses come first, so that they share few cache lines.
     final let descriptor: SocketDescriptor
-    // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
+    // SAFETY: one thread uses these in single loads and stores, so accesses never overlap.
     @exclusivity(unchecked) final var readiness = SocketReadiness()
     @exclusivity(unchecked) private final var hasAborted = false
     @exclusivity(unchecked) final var hasClosed = false
@@ -28,22 +27,22 @@ package import NetproxyBytes
     package final let loop: EventLoop
     @exclusivity(unchecked) final var reader = SocketWait()
     @exclusivity(unchecked) final var writer = SocketWait()
-    /// Why the connection is lost; every later read and write throws this error.
+    /// The reason for the loss of the connection; every later read and write throws this error.
     @exclusivity(unchecked) final var loss: IOError?
-    /// Called once when the peer goes away, whether a task reads or not.
+    /// Called once when the peer closes, whether or not a task reads.
     package final var onPeerClosed: (() -> Void)?
-    /// When to check for a reset that came with the last bytes.
+    /// The time to check for a reset that arrived with the last bytes.
     @exclusivity(unchecked) final var resetCheck = UInt64.max
-    /// Called once instead of a waiting reader, while no task reads.
+    /// Called once instead of resuming a reader, while no task reads.
     @exclusivity(unchecked) final var parked: (() -> Void)?
-    /// Watches the peer while much is sent to it.
+    /// Watches the peer during large transfers.
     @exclusivity(unchecked) final var peerWatch: PeerWatch?
-    /// The error number of the last send or read that failed, for OpenSSL, which reports only the failure.
+    /// The error number of the last failed send or read, for OpenSSL, which reports only the failure.
     @exclusivity(unchecked) private final var lastFailure: Int32 = 0
-    /// The address of the other end.
+    /// The address of the peer.
     package final let peer: SocketAddress
 
-    /// Whether the peer has sent its end of the stream, or the connection broke.
+    /// Whether the peer has ended its stream, or the connection broke.
     package final var isPeerClosed: Bool { unsafe readiness.isPeerClosed }
     /// Whether the socket is closed.
     package final var isClosed: Bool { unsafe hasClosed }
@@ -51,7 +50,7 @@ package import NetproxyBytes
     package final var isAborted: Bool { unsafe hasAborted }
     /// Whether the connection has nothing to report: no bytes, no end, no error.
     ///
-    /// A pooled connection must be quiet before it is used again.
+    /// A pooled connection must be quiet before it is reused.
     package final var isQuiet: Bool {
         unsafe !readiness.mayBeReadable && !isPeerClosed && !isAborted && !isClosed && loss == nil
     }
@@ -82,7 +81,7 @@ package import NetproxyBytes
 
     // MARK: - Transfers
 
-    /// Receives bytes, and records what the result says about the kernel's buffer.
+    /// Receives bytes, and updates the known state of the kernel's buffer.
     @inline(__always)
     final func receive(
         _ bytes: UnsafeMutableRawPointer?,
@@ -101,7 +100,7 @@ package import NetproxyBytes
         return transfer
     }
 
-    /// Records what a send says about the kernel's buffer.
+    /// Updates the known state of the kernel's buffer after a send.
     @inline(__always)
     final func recordSend(_ transfer: SocketDescriptor.Transfer) -> SocketDescriptor.Transfer {
         switch transfer {
@@ -110,8 +109,8 @@ package import NetproxyBytes
         case .wouldBlock: unsafe readiness.filled()
         case .failure(let code):
             unsafe lastFailure = code
-            // The kernel reports a reset once, and has now reported it to a send: readers must find
-            // out by reading, since no other event follows.
+            // The kernel reports a reset once, and this send received the report. Readers must find out by
+            // reading, since no other event follows.
             unsafe readiness.becameReadable()
             resumeReader()
         }
@@ -123,9 +122,9 @@ package import NetproxyBytes
     /// Returns when the socket may be readable.
     ///
     /// - Parameters:
-    ///   - deadline: on the loop's clock.
-    ///   - buffer: the buffer for the first bytes, which the loop reads before it runs any task: it reads
-    ///     for all connections in a row. Look into the buffer first.
+    ///   - deadline: the deadline, on the loop's clock.
+    ///   - buffer: the buffer for the first bytes, which the loop reads for all connections in a row before
+    ///     it runs any task. The caller checks the buffer first.
     /// - Throws: `.timedOut`, `.aborted`.
     package final func waitReadable(
         until deadline: UInt64,
@@ -142,7 +141,7 @@ package import NetproxyBytes
             unsafe reader.clearDeadline()
             switch unsafe reader.end {
             case .event: break
-            // Bytes that have come in the meantime count.
+            // Bytes that have arrived in the meantime count.
             case .timeout:
                 if unsafe !readiness.mayBeReadable, unsafe !fetch.isDone { throw .timedOut }
             case .cancellation: throw .aborted
@@ -151,7 +150,7 @@ package import NetproxyBytes
         try checkUsable()
     }
 
-    /// Returns when the kernel may have room.
+    /// Returns when the kernel may have room for more bytes.
     ///
     /// - Throws: `.timedOut`, `.aborted`, or the error that lost the connection.
     final func waitWritable(until deadline: UInt64) async throws(IOError) {
@@ -163,7 +162,7 @@ package import NetproxyBytes
             unsafe writer.clearDeadline()
             switch unsafe writer.end {
             case .event: if let fault = unsafe loss { throw fault }
-            // Room that has come in the meantime counts.
+            // Room that has become free in the meantime counts.
             case .timeout: if unsafe !readiness.isWritable { throw .timedOut }
             case .cancellation: throw .aborted
             }
@@ -171,14 +170,14 @@ package import NetproxyBytes
         try checkUsable()
     }
 
-    /// Calls `wake` once when the socket may be readable or the deadline has passed: a wait without a task.
+    /// Calls `wake` once when the socket may be readable or the deadline has passed, without a waiting task.
     package final func park(until deadline: UInt64, wake: @escaping () -> Void) {
         unsafe parked = wake
         unsafe reader.setDeadline(deadline)
         updateTimer()
     }
 
-    /// Ends the present wait for reading, if there is one, with `.aborted`; the socket stays usable.
+    /// Ends the current wait for reading, if any, with `.aborted`; the socket stays usable.
     package final func cancelRead() {
         if unsafe parked != nil { return resumeReader() }
         guard unsafe reader.isUnderWay else { return }
@@ -186,9 +185,9 @@ package import NetproxyBytes
         resumeReader()
     }
 
-    /// Ends the present wait for writing, if there is one, with `.aborted`.
+    /// Ends the current wait for writing, if any, with `.aborted`.
     ///
-    /// The socket stays usable for reading; a message that was being written is cut.
+    /// The socket stays usable for reading; a partly written message remains incomplete.
     package final func cancelWrite() {
         guard unsafe writer.isUnderWay else { return }
         unsafe writer.finish(.cancellation)
@@ -216,13 +215,13 @@ package import NetproxyBytes
         if deadline == .max { loop.suspend(self) } else { loop.schedule(self, at: deadline) }
     }
 
-    // MARK: - The end of the peer
+    // MARK: - The end of the connection
 
     /// Schedules a check for a reset, after a read that emptied the kernel's buffer.
     ///
-    /// The kernel may report a reset together with the bytes: libevent reports it as readable and
-    /// writable, as it does every socket with bytes, and no other report will follow. The check moves a
-    /// deadline, and costs nothing if the next bytes come sooner.
+    /// The kernel may report a reset together with bytes. libevent then reports the socket as readable and
+    /// writable, like any socket with bytes, and no further report follows. The check only moves a deadline,
+    /// and costs nothing if the next bytes arrive sooner.
     @inline(__always)
     final func checkForResetLater() {
         unsafe resetCheck = loop.now &+ NonblockingSocket.resetCheckDelay
@@ -242,14 +241,15 @@ package import NetproxyBytes
         if let callback = onPeerClosed.take() { callback() }
     }
 
-    /// Makes the kernel end the connection when sent data is not acknowledged: for messages that fit into
-    /// any peer's buffers.
+    /// Makes the kernel end the connection if sent data is not acknowledged.
+    ///
+    /// This is only for messages that fit into any peer's buffers.
     final func limitSilence() {
         guard !peer.isUnix else { return }
         descriptor.limitSilence(milliseconds: Int32(PeerLiveness.patience / 1_000_000))
     }
 
-    /// Whether sent data has been unacknowledged for longer than any healthy path takes.
+    /// Whether sent data has been unacknowledged for longer than on any healthy path.
     package final var isPeerSilent: Bool {
         guard let data = descriptor.flight else { return false }
         return data.isUnanswered && data.silence >= 1_000_000_000
@@ -257,13 +257,13 @@ package import NetproxyBytes
 }
 
 extension NonblockingSocket {
-    /// Waits on a socket that has no other user yet, and aborts it if the task is cancelled.
+    /// Waits on a socket that has no other user yet, and aborts it if the task is canceled.
     ///
-    /// - Parameter wait: the wait; it ends with `.aborted` when the socket is aborted.
+    /// - Parameter wait: the wait; it ends with `.aborted` if the socket is aborted.
     /// - Returns: the result of `wait`.
     package func abortingWhenCancelled<Value>(_ wait: () async -> Value) async -> Value {
         let watch = LoopBound(CancellationWatch(self), on: loop)
-        // By the time the loop learns of the cancellation, the socket may have another user.
+        // When the loop receives the cancellation, the socket may have another user.
         defer { watch.value.socket = nil }
         return await withTaskCancellationHandler(operation: wait) {
             watch.loop.submit { watch.value.socket?.abort() }
@@ -271,7 +271,7 @@ extension NonblockingSocket {
     }
 }
 
-/// The socket that the cancellation of its task aborts, while the task waits for it.
+/// The socket to abort if its task is canceled while it waits.
 private final class CancellationWatch {
     var socket: NonblockingSocket?
 

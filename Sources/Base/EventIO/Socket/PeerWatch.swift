@@ -1,18 +1,19 @@
-/// Decides whether the other end of a connection is still there: by TCP's acknowledgments, never by the time
-/// to a response.
+/// Decides whether the peer of a connection is still there.
+///
+/// The decision depends on TCP's acknowledgments, never on the time to a response.
 struct PeerLiveness {
     /// The longest time without an acknowledgment: 15 s, in nanoseconds.
     ///
-    /// With the time to notice and to open another connection, a dead peer costs less than 30 s.
+    /// Together with the time to detect it and to open another connection, a dead peer costs less than 30 s.
     static let patience: UInt64 = 15_000_000_000
 
-    /// The start of the time in which every check found unacknowledged data.
+    /// The start of the period in which every check found unacknowledged data.
     private var since: UInt64?
 
     /// Checks the peer.
     ///
     /// - Parameters:
-    ///   - data: TCP's knowledge.
+    ///   - data: TCP's information about sent data.
     ///   - now: the time of the check, in nanoseconds.
     /// - Returns: whether the peer is gone.
     mutating func isGone(_ data: SentData, at now: UInt64) -> Bool {
@@ -20,18 +21,18 @@ struct PeerLiveness {
             since = nil
             return false
         }
-        // The last acknowledgment may be older than the data that waits for one now.
+        // The last acknowledgment may be older than the data that is unacknowledged now.
         let begin = since ?? now
         since = begin
         return min(now &- begin, data.silence) >= PeerLiveness.patience
     }
 }
 
-/// Watches the peer of a connection on which much is sent.
+/// Watches the peer of a connection during large transfers.
 ///
 /// The kernel's own limit, `TCP_USER_TIMEOUT`, also ends connections to a live peer that does not read: a
-/// server that is busy with another request, or a tunnel under back pressure. It is right for messages
-/// that fit into any peer's buffers. For longer ones it is off, and this type checks every few seconds.
+/// server that is busy with another request, or a tunnel under back pressure. It suits messages that fit into
+/// any peer's buffers. For longer messages it is off, and this type checks every few seconds.
 package final class PeerWatch: TimerEntry {
     /// The duration of a watch.
     package enum Span {

@@ -1,20 +1,20 @@
 import NetproxyBytes
 
-/// A whole message that is sent when the loop's turn ends, and how far it is.
+/// A whole message to be sent at the end of the loop's turn, and its progress.
 struct PostedMessage {
-    /// The longest head that is posted, in bytes: the kernel takes as much at once.
+    /// The maximum size of a posted head, in bytes; the kernel accepts that much immediately.
     static let headLimit = 8192
-    /// The longest content that is posted, in bytes: it is copied.
+    /// The maximum size of posted content, in bytes; the content is copied.
     static let contentLimit = 2048
 
-    /// Head and content.
+    /// The head and the content.
     let output: OutputBuffer
     /// The number of bytes that the kernel has accepted.
     private(set) var offset = 0
-    /// When the kernel must have accepted all bytes, on the loop's clock.
+    /// The deadline for all bytes, on the loop's clock.
     let deadline: UInt64
 
-    /// Takes a message over, or returns `nil` and leaves it alone if it is too long to be posted.
+    /// Takes over a message, or returns `nil` without changing it if it is too long to be posted.
     init?(_ output: OutputBuffer, _ content: ByteSlice?, until deadline: UInt64) {
         guard output.count <= PostedMessage.headLimit else { return nil }
         if let content {
@@ -25,9 +25,9 @@ struct PostedMessage {
         self.deadline = deadline
     }
 
-    /// Whether the kernel has all of it.
+    /// Whether the kernel has accepted the whole message.
     var isSent: Bool { offset >= output.count }
 
-    /// Notes that the kernel took some bytes more.
+    /// Records that the kernel has accepted more bytes.
     mutating func sent(_ count: Int) { offset += count }
 }

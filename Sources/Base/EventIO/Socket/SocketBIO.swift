@@ -2,9 +2,9 @@ import CNetproxyOpenSSL
 
 /// The BIO through which OpenSSL reads and writes a socket.
 ///
-/// It shares the socket's knowledge of the kernel's buffers, so that no system call is made to find out.
+/// It shares the socket's knowledge of the kernel's buffers, which saves system calls.
 enum SocketBIO {
-    // SAFETY: made once, never freed, not changed after it is made.
+    // SAFETY: created once, never freed, and not changed afterward.
     nonisolated(unsafe) static let method: OpaquePointer? = {
         let method = unsafe BIO_meth_new(
             BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,

@@ -5,16 +5,16 @@ import NetproxySystem
 
 /// The descriptor of a stream socket, and its system calls.
 ///
-/// The calls retry when interrupted, and keep no state.
+/// The calls retry after an interruption, and keep no state.
 struct SocketDescriptor {
     let number: Int32
 
-    /// The result of a call that moves bytes.
+    /// The result of a call that transfers bytes.
     enum Transfer {
         case count(Int)
-        /// The kernel has no bytes, or no room for any.
+        /// The kernel has no bytes, or no room for more.
         case wouldBlock
-        /// The error number.
+        /// The call failed; contains the error number.
         case failure(Int32)
     }
 
@@ -22,7 +22,7 @@ struct SocketDescriptor {
         self.number = number
     }
 
-    /// Opens a socket that does not block, or returns `nil` and sets `errno`.
+    /// Opens a nonblocking socket, or returns `nil` and sets `errno`.
     static func open(family: Int32) -> SocketDescriptor? {
         let type = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let number = socket(family, Int32(type), 0)
@@ -43,13 +43,13 @@ struct SocketDescriptor {
         transfer { unsafe Glibc.send(number, bytes, count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Sends the bytes after the first `offset` bytes of the output and the body, gathered.
+    /// Sends the output and the body in one call, without the first `offset` bytes.
     @inline(__always)
     func send(_ output: OutputBuffer, _ body: ByteSlice?, from offset: Int) -> Transfer {
         let headLeft = max(output.count - offset, 0)
         let bodyOffset = max(offset - output.count, 0)
         let bodyLeft = (body?.count ?? 0) - bodyOffset
-        // SAFETY: output and body are kept alive by the caller for the duration of the call.
+        // SAFETY: the caller keeps output and body alive during the call.
         guard headLeft > 0 else {
             guard let body else { return .count(0) }
             return unsafe send(body.unsafeAddress + bodyOffset, bodyLeft)
@@ -90,12 +90,12 @@ struct SocketDescriptor {
     /// Whether the kernel has neither bytes nor the end of the stream.
     var isDrained: Bool {
         var byte: UInt8 = 0
-        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
+        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream unchanged.
         let count = unsafe recv(number, &byte, 1, Int32(MSG_PEEK))
         return count < 0 && systemError() == EAGAIN
     }
 
-    // MARK: - Ends
+    // MARK: - Shutdown and errors
 
     /// Whether the peer has reset the connection, or it broke.
     var isBroken: Bool {
@@ -104,11 +104,11 @@ struct SocketDescriptor {
         return unsafe poll(&state, 1, 0) == 1 && state.revents & Int16(POLLERR) != 0
     }
 
-    /// Takes the error that the kernel keeps for the socket, or 0.
+    /// Removes and returns the pending error of the socket, or 0.
     func takeError() -> Int32 {
         var pending: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the variable lives for the call, and its size is given.
+        // SAFETY: the variable outlives the call, and its size is given.
         let code = unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &pending, &length)
         return code == 0 ? pending : systemError()
     }
@@ -117,7 +117,7 @@ struct SocketDescriptor {
     func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         let size = socklen_t(MemoryLayout<linger>.size)
-        // SAFETY: the option lives for the call.
+        // SAFETY: the option outlives the call.
         _ = unsafe setsockopt(number, SOL_SOCKET, SO_LINGER, &option, size)
     }
 
@@ -126,32 +126,31 @@ struct SocketDescriptor {
 
     // MARK: - Options
 
-    /// The most unsent data that the kernel accepts, in bytes: 256 KiB.
+    /// The maximum amount of unsent data that the kernel accepts, in bytes: 256 KiB.
     ///
-    /// Without a limit it takes megabytes for a reader that stops, and reports room to a slow
-    /// reader's writer so seldom that the idle timeout passes in between.
+    /// Without a limit it accepts megabytes for a stopped reader. It then reports room so rarely that the
+    /// idle timeout passes even though a slow reader makes progress.
     private static let unsentLimit: Int32 = 256 * 1024
 
-    /// Sets the options of every TCP connection; connections that a listener accepts inherit them.
+    /// Sets the options of every TCP connection; accepted connections inherit them from the listener.
     func setTCPOptions() {
         var one: Int32 = 1
         var unsent = SocketDescriptor.unsentLimit
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the options live for the calls.
+        // SAFETY: the options outlive the calls.
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
     }
 
-    /// How the kernel finds out that the other end of an idle connection is gone: a probe after 10 s
-    /// without a segment, then every 5 s, and the end after the third without an answer.
+    /// The keep-alive probes on an idle connection: first after 10 s without a segment, then every 5 s.
     ///
-    /// NAT devices and firewalls forget a connection without a word, and so does a machine that loses
-    /// its power.
+    /// The connection ends after the third probe without a response. NAT devices and firewalls drop
+    /// connections silently, and so does a machine that loses power.
     private static let probing: [(option: Int32, value: Int32)] = [
         (TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3),
     ]
 
-    /// Makes the kernel probe the other end while no data is sent.
+    /// Makes the kernel probe the peer while no data is sent.
     func probeIdlePeer() {
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
         for (option, value) in SocketDescriptor.probing {
@@ -159,8 +158,10 @@ struct SocketDescriptor {
         }
     }
 
-    /// Sets how long data may be unacknowledged before the kernel ends the connection, in
-    /// milliseconds; 0 leaves that to its own count of retransmissions, some 15 minutes.
+    /// Sets the maximum time in milliseconds that sent data may be unacknowledged before the kernel ends the
+    /// connection.
+    ///
+    /// 0 leaves the decision to the kernel's retransmissions, which take about 15 minutes.
     func limitSilence(milliseconds: Int32) {
         set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, milliseconds)
     }
@@ -168,14 +169,14 @@ struct SocketDescriptor {
     private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // SAFETY: the option lives for the call. A kernel that lacks it only finds out later.
+        // SAFETY: the option outlives the call. A kernel without it merely detects the failure later.
         _ = unsafe setsockopt(number, level, option, &value, size)
     }
 
-    /// TCP's knowledge of the sent data; `nil` for a unix socket.
+    /// TCP's information about sent data; `nil` for a unix socket.
     var flight: SentData? {
         var flight = netproxy_flight()
-        // SAFETY: the structure lives for the call.
+        // SAFETY: the structure outlives the call.
         guard unsafe netproxy_read_flight(number, &flight) == 0 else { return nil }
         return SentData(
             isDelivered: flight.queued == 0,
@@ -184,7 +185,7 @@ struct SocketDescriptor {
         )
     }
 
-    /// The address of this end.
+    /// The local address.
     var localAddress: SocketAddress? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -196,26 +197,26 @@ struct SocketDescriptor {
         return code == 0 ? SocketAddress(storage) : nil
     }
 
-    /// The process that connected at the other end of a unix socket.
+    /// The process at the other end of a unix socket.
     var peerProcess: PeerProcess? {
         var credentials = netproxy_ucred()
         var length = socklen_t(MemoryLayout<netproxy_ucred>.size)
-        // SAFETY: the structure lives for the call, and its size is given.
+        // SAFETY: the structure outlives the call, and its size is given.
         let code = unsafe getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
         guard code == 0 else { return nil }
-        // 0 for a process that this one's namespace does not show.
+        // 0 for a process that is not visible in this namespace.
         let id = credentials.pid == 0 ? nil : credentials.pid
         return PeerProcess(userID: credentials.uid, processID: id)
     }
 }
 
-/// TCP's knowledge of the data sent on a connection.
+/// TCP's information about the data sent on a connection.
 struct SentData: Equatable {
-    /// Whether the peer has acknowledged all of it.
+    /// Whether the peer has acknowledged all data.
     var isDelivered: Bool
-    /// Whether segments, or probes of a full peer, are on their way without an acknowledgment.
+    /// Whether segments, or probes of a closed window, are in flight without an acknowledgment.
     ///
-    /// A peer that does not read, but answers the probes of its closed window, is not silent.
+    /// A peer that does not read but acknowledges the probes of its closed window is not silent.
     var isUnanswered: Bool
     /// The time since the last acknowledgment, in nanoseconds.
     var silence: UInt64

@@ -1,27 +1,27 @@
-/// The other end of a connection, as logs name it.
+/// The peer of a connection, as named in logs.
 package struct SocketPeer: Sendable {
-    /// Address and port, or `unix`.
+    /// The address and port, or `unix`.
     package let address: String
-    /// The process, on a unix socket.
+    /// The process at the other end of a unix socket.
     package let process: PeerProcess?
 
-    /// Makes one of its parts.
+    /// Creates a peer.
     package init(address: String, process: PeerProcess?) {
         (self.address, self.process) = (address, process)
     }
 
-    /// The id of its user, on a unix socket.
+    /// The user ID of the process at the other end of a unix socket.
     package var userID: UInt32? { process?.userID }
 }
 
-/// The process that connected to a unix socket, as the kernel noted it then (unix(7), SO_PEERCRED).
+/// The process that connected to a unix socket, as recorded by the kernel (unix(7), SO_PEERCRED).
 package struct PeerProcess: Sendable, Hashable {
-    /// The id of its user.
+    /// The user ID of the process.
     package let userID: UInt32
-    /// Its own id; `nil` if it is not visible from here, as from another container.
+    /// The process ID; `nil` if it is not visible from here, as from another container.
     package let processID: Int32?
 
-    /// Makes one of its ids.
+    /// Creates a process description.
     package init(userID: UInt32, processID: Int32?) {
         (self.userID, self.processID) = (userID, processID)
     }

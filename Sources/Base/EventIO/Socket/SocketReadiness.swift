@@ -1,35 +1,35 @@
-/// The state of the kernel's buffers, as far as an edge-triggered socket knows it.
+/// The known state of the kernel's buffers for an edge-triggered socket.
 ///
-/// The kernel reports a change once. Until a call finds otherwise, the socket counts as readable and
-/// writable; after that, until the next report.
+/// The kernel reports a change once. The socket counts as readable and writable until a call finds otherwise,
+/// and then as blocked until the next report.
 struct SocketReadiness {
-    /// Whether the kernel may hold bytes, the end of the stream or a fault for us.
+    /// Whether the kernel may have bytes, the end of the stream, or an error.
     private(set) var mayBeReadable = true
     private(set) var isWritable = true
-    /// Whether the peer has sent its end of the stream, or the connection broke.
+    /// Whether the peer has ended its stream, or the connection broke.
     private(set) var isPeerClosed = false
 
-    /// The kernel reports that it may be read.
+    /// Handles a report that the socket is readable.
     @inline(__always)
     mutating func becameReadable() { mayBeReadable = true }
 
-    /// The kernel reports that it may be written.
+    /// Handles a report that the socket is writable.
     @inline(__always)
     mutating func becameWritable() { isWritable = true }
 
-    /// The peer has ended its stream, or the connection broke: the end can be read.
+    /// Handles the end of the peer's stream or a broken connection, which can still be read.
     mutating func peerClosed() {
         isPeerClosed = true
         mayBeReadable = true
     }
 
-    /// A read has met the end of the stream or a fault.
+    /// Handles a read that returned the end of the stream or an error.
     mutating func readEnd() { isPeerClosed = true }
 
-    /// A read of up to `room` bytes has returned `count`.
+    /// Handles a read of up to `room` bytes that returned `count`.
     ///
-    /// - Returns: whether the kernel holds no more, as far as that is known. A short read means that,
-    ///   unless the end of the stream came with the same report.
+    /// - Returns: whether the kernel probably has no more bytes. A short read indicates that, unless the end
+    ///   of the stream came in the same report.
     @inline(__always)
     mutating func didRead(_ count: Int, of room: Int) -> Bool {
         guard count < room, !isPeerClosed else { return false }
@@ -37,10 +37,10 @@ struct SocketReadiness {
         return true
     }
 
-    /// A read found nothing.
+    /// Handles a read that found nothing.
     @inline(__always)
     mutating func drained() { mayBeReadable = false }
 
-    /// A write found no room, or there is no connection yet.
+    /// Handles a write that found no room, or a connection that is not open yet.
     mutating func filled() { isWritable = false }
 }

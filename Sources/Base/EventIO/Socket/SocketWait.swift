@@ -1,4 +1,4 @@
-/// The wait of one task until a socket can be read, or written.
+/// The wait of one task until a socket can be read or written.
 // SAFETY: the continuation is taken before it is resumed, so it is resumed once.
 @safe struct SocketWait {
     /// The reason for the end of the wait.
@@ -10,7 +10,7 @@
     }
 
     private(set) var end = End.event
-    /// When the wait ends, on the loop's clock.
+    /// The deadline of the wait, on the loop's clock.
     private(set) var deadline = UInt64.max
     private var continuation: UnsafeContinuation<Void, Never>?
 
@@ -30,14 +30,14 @@
         unsafe self.continuation = continuation
     }
 
-    /// Forgets the deadline.
+    /// Clears the deadline.
     @inline(__always)
     mutating func clearDeadline() { deadline = .max }
 
-    /// Sets a deadline without a task that waits.
+    /// Sets a deadline without a waiting task.
     mutating func setDeadline(_ deadline: UInt64) { self.deadline = deadline }
 
-    /// Notes why the wait ends; `take()` then ends it.
+    /// Records the reason for the end of the wait; `take()` then ends it.
     mutating func finish(_ end: End) {
         self.end = end
         deadline = .max
@@ -48,13 +48,13 @@
     mutating func take() -> UnsafeContinuation<Void, Never>? { unsafe continuation.take() }
 }
 
-/// Suspends the task until the continuation is resumed, on whatever executor it is on.
+/// Suspends the task until the continuation is resumed, on its current executor.
 ///
-/// `withUnsafeContinuation` takes its caller's isolation as a parameter. Here it is always none, but
-/// the compiler cannot know that, and has the task look up its executor before and after, under a
-/// lock: 300 instructions per wait. This name is public and part of the ABI; if a compiler drops it,
-/// the other does the same, more slowly.
-// SAFETY: `body` keeps the continuation, and whatever takes it out resumes it, once.
+/// `withUnsafeContinuation` has its caller's isolation as a parameter. It is always `nil` here, but the
+/// compiler cannot know that, and makes the task look up its executor before and after under a lock: 300
+/// instructions per wait. The name used here is public and part of the ABI. If a compiler drops it, the other
+/// function does the same, only more slowly.
+// SAFETY: `body` stores the continuation, and the code that removes it resumes it once.
 @inline(__always)
 func suspend(
     _ body: (UnsafeContinuation<Void, Never>) -> Void

@@ -7,8 +7,8 @@ extension StreamSocket {
     ///
     /// - Parameters:
     ///   - buffer: the buffer for the bytes.
-    ///   - minimum: the least free space that the buffer offers, in bytes.
-    ///   - deadline: on the loop's clock.
+    ///   - minimum: the minimum free space of the buffer, in bytes.
+    ///   - deadline: the deadline, on the loop's clock.
     /// - Returns: the number of bytes; 0 at the end of the stream.
     /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.unresponsive`, `.aborted`, `.system`.
     package func read(
@@ -49,7 +49,7 @@ extension StreamSocket {
         return count
     }
 
-    /// Returns `nil`, or throws the error that lost a posted message: there may be no response to it.
+    /// Returns `nil`, or throws the error of a lost posted message, which may get no response.
     private func nothingToRead() throws(IOError) -> Int? {
         if let fault = unsafe loss { throw fault }
         return nil
@@ -76,7 +76,7 @@ extension StreamSocket {
         return true
     }
 
-    /// Whether the socket is readable now, even if the loop has not taken the kernel's report yet.
+    /// Whether the socket is readable now, even if the loop has not processed the kernel's report yet.
     package func hasArrived() -> Bool {
         guard !isClosed, !isAborted else { return false }
         unsafe readiness.becameReadable()
@@ -84,9 +84,9 @@ extension StreamSocket {
         return unsafe readiness.mayBeReadable
     }
 
-    /// Reads once if the kernel's state is unknown, so that `isQuiet` is right.
+    /// Reads once if the kernel's state is unknown, so that `isQuiet` is correct.
     package func probe() {
-        // A lost message makes the socket count as readable, whatever the kernel says.
+        // A lost message makes the socket count as readable, regardless of the kernel.
         guard unsafe readiness.mayBeReadable, unsafe loss == nil, !isClosed else { return }
         if let tls = unsafe tls {
             tls.probe(self)

@@ -2,18 +2,18 @@ extension StreamSocket {
     /// Whether the TLS peer has no pinned key and pins are only reported.
     package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
 
-    /// The protocol that the TLS peer chose (ALPN, RFC 7301); `nil` if it chose none.
+    /// The protocol chosen by the TLS peer (ALPN, RFC 7301); `nil` if it chose none.
     package var chosenProtocol: String? { unsafe tls?.chosenProtocol }
 
-    /// Performs a client's handshake; after it the socket reads and writes through TLS.
+    /// Performs a client's handshake; afterward the socket reads and writes through TLS.
     ///
     /// - Parameters:
-    ///   - context: the demands on the peer.
-    ///   - serverName: the name to request (SNI) and to verify.
-    ///   - protocols: the offered protocols, the preferred one first (ALPN); empty for no offer.
-    ///   - deadline: on the loop's clock.
-    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and the
-    ///   errors of reading.
+    ///   - context: the requirements on the peer.
+    ///   - serverName: the name to send (SNI) and to verify.
+    ///   - protocols: the offered protocols in order of preference (ALPN); empty for no offer.
+    ///   - deadline: the deadline, on the loop's clock.
+    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` if the task is canceled, and the errors of
+    ///   reading.
     package func startTLS(
         _ context: TLSContext,
         serverName: String,

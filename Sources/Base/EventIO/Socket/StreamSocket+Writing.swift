@@ -3,13 +3,13 @@ package import NetproxyBytes
 import NetproxySystem
 
 extension StreamSocket {
-    /// Writes the output and then the body, gathered, and waits while the kernel is full.
+    /// Writes the output and then the body together, and waits while the kernel's buffer is full.
     ///
     /// - Parameters:
     ///   - output: the first bytes.
     ///   - body: the bytes after the output.
-    ///   - idle: the longest time in which the kernel may accept no byte; `nil` for no limit.
-    ///   - limit: when all bytes must be written, on the loop's clock.
+    ///   - idle: the longest time during which the kernel may accept no bytes; `nil` for no limit.
+    ///   - limit: the deadline for all bytes, on the loop's clock.
     /// - Throws: `.timedOut`, `.closedByPeer`, `.aborted`, `.system`.
     package func write(
         _ output: OutputBuffer,
@@ -23,11 +23,11 @@ extension StreamSocket {
         }
     }
 
-    /// Writes as much of the output and the body as the kernel accepts at once.
+    /// Writes as many bytes of the output and the body as the kernel accepts immediately.
     ///
-    /// The body may be moved into the output: write the rest from both as they are then.
+    /// The body may be moved into the output; the caller writes the rest from both in their new state.
     ///
-    /// - Returns: the number of bytes written; `nil` for all of them.
+    /// - Returns: the number of written bytes; `nil` for all of them.
     /// - Throws: `.closedByPeer`, `.aborted`, `.system`.
     package func writeNow(
         _ output: OutputBuffer,
@@ -35,7 +35,7 @@ extension StreamSocket {
     ) throws(IOError) -> Int? {
         if unsafe tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity
         {
-            // One record instead of two.
+            // Send one TLS record instead of two.
             output.append(small.span)
             body = nil
         }
@@ -46,7 +46,7 @@ extension StreamSocket {
                 guard let count = try writeSome(output, body, from: written) else { return written }
                 written += count
             } catch {
-                // The bytes before it are on their way; writing the rest throws the same error.
+                // Earlier bytes have been accepted; writing the rest throws the same error.
                 guard written > 0 else { throw error }
                 return written
             }
@@ -54,7 +54,7 @@ extension StreamSocket {
         return nil
     }
 
-    /// Writes the bytes after the first `offset`, and waits while the kernel is full.
+    /// Writes the bytes after the first `offset`, and waits while the kernel's buffer is full.
     ///
     /// - Throws: the errors of `write(_:_:idle:until:)`.
     package func write(
@@ -79,7 +79,7 @@ extension StreamSocket {
         }
     }
 
-    /// Writes some of the bytes after the first `offset`; returns `nil` if the kernel is full.
+    /// Writes some of the bytes after the first `offset`; returns `nil` if the kernel's buffer is full.
     private func writeSome(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
@@ -106,7 +106,7 @@ extension StreamSocket {
         }
     }
 
-    /// Sends the end of the stream after all written bytes; reading continues.
+    /// Sends the end of the stream after all written bytes; reading remains possible.
     package func shutdownWriting() {
         guard !isClosed else { return }
         if hasPosted { flushPosted() }

@@ -2,14 +2,15 @@ import CNetproxyLibevent
 import NetproxyLiveObjects
 import NetproxySystem
 
-/// A connected stream socket: reads and writes of bytes, in the clear or over TLS.
+/// A connected stream socket that reads and writes bytes, unencrypted or over TLS.
 ///
-/// It is registered with its loop once for its life, and never leaves the loop. `NonblockingSocket` waits.
-// SAFETY: the event is freed in `close()`, which the loop calls, before the descriptor is closed.
+/// It is registered with its loop once for its lifetime, and never leaves the loop. `NonblockingSocket`
+/// implements the waits.
+// SAFETY: `close()` frees the event on the loop before it closes the descriptor.
 @safe package final class StreamSocket: NonblockingSocket {
-    // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
+    // SAFETY: one thread uses these in single loads and stores, so accesses never overlap.
     @exclusivity(unchecked) var tls: TLSSession?
-    /// The posted message that is not sent yet.
+    /// The posted message that has not been sent yet.
     @exclusivity(unchecked) var posted: PostedMessage?
     /// Whether the end of the stream follows the posted message.
     @exclusivity(unchecked) var endsAfterPosted = false
@@ -18,14 +19,14 @@ import NetproxySystem
 
     /// Whether the socket speaks TLS.
     package var isEncrypted: Bool { unsafe tls != nil }
-    /// The address of this end.
+    /// The local address.
     package var localAddress: SocketAddress? { descriptor.localAddress }
     /// The process at the other end of a unix socket.
     package var peerProcess: PeerProcess? { peer.isUnix ? descriptor.peerProcess : nil }
 
-    /// Takes over a connected, non-blocking descriptor.
+    /// Takes over a connected, nonblocking descriptor.
     ///
-    /// - Throws: `IOError.exhausted` when the system watches no more of them; the descriptor is closed.
+    /// - Throws: `IOError.exhausted` if the system cannot watch more of them; the descriptor is then closed.
     package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) throws(IOError) {
         loop.preconditionCurrent()
         super.init(SocketDescriptor(descriptor), peer: peer, on: loop)
@@ -33,7 +34,7 @@ import NetproxySystem
         let what = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
         unsafe event = event_new(loop.base, descriptor, what, socketReady, context)
         guard unsafe event_add(event, nil) == 0 else {
-            // Out of kernel memory, or of what /proc/sys/fs/epoll/max_user_watches allows.
+            // Kernel memory or the limit in /proc/sys/fs/epoll/max_user_watches is exhausted.
             let reason = describe(errno: systemError())
             close()
             throw .exhausted("epoll: \(reason), see /proc/sys/fs/epoll/max_user_watches")
@@ -44,7 +45,7 @@ import NetproxySystem
         precondition(isClosed, "a socket is closed on its loop before it goes away")
     }
 
-    // MARK: - Ending
+    // MARK: - Closing
 
     /// Closes the connection, after sending as much of a posted message as the kernel accepts.
     ///
@@ -68,7 +69,7 @@ import NetproxySystem
         resumeWriter()
     }
 
-    /// Closes with a reset, so that the peer cannot mistake a part of the message for the whole.
+    /// Closes with a reset, so that the peer cannot mistake a partial message for a complete one.
     package func reset() {
         guard !isClosed else { return }
         dropPosted()
@@ -86,8 +87,8 @@ import NetproxySystem
         }
         if what & Int16(EV_READ) != 0 {
             unsafe readiness.becameReadable()
-            // libevent reports a reset as readable and writable only. If no task reads, one check
-            // distinguishes it from bytes that wait for their turn.
+            // libevent reports a reset only as readable and writable. If no task reads, one check
+            // distinguishes it from unread bytes.
             if unsafe !reader.isUnderWay, unsafe parked == nil, onPeerClosed != nil {
                 checkForReset()
             }
@@ -125,9 +126,9 @@ import NetproxySystem
 }
 
 extension StreamSocket {
-    /// Watches whether the peer is there while more is sent than it may have room for.
+    /// Watches the peer's acknowledgments while more data is sent than the peer may have room for.
     ///
-    /// If the peer is gone, every wait ends with `.unresponsive`; a slow peer does not matter.
+    /// If the peer is gone, every wait ends with `.unresponsive`; a slow peer is accepted.
     package func watchPeer(_ span: PeerWatch.Span) {
         guard !peer.isUnix, !isClosed, unsafe peerWatch == nil else { return }
         descriptor.limitSilence(milliseconds: 0)
@@ -138,14 +139,14 @@ extension StreamSocket {
         watch.start()
     }
 
-    /// Returns the watch to the kernel.
+    /// Stops the watch and restores the kernel's own limit.
     package func stopWatchingPeer() {
         guard let watch = unsafe peerWatch.take() else { return }
         loop.remove(watch)
         limitSilence()
     }
 
-    /// Ends every wait, and every later read and write, with the fault.
+    /// Ends every wait, and every later read and write, with the error.
     private func lose(_ fault: IOError) {
         failPosted(fault)
         resumeWriter()

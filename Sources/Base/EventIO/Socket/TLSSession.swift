@@ -2,12 +2,12 @@ import CNetproxyOpenSSL
 import NetproxyBytes
 
 /// One TLS connection over a socket, through `SocketBIO`.
-// SAFETY: owned by its socket; the BIO's pointer to the socket dies with the SSL in `deinit`.
+// SAFETY: owned by its socket; the BIO's pointer to the socket is freed with the SSL in `deinit`.
 @safe final class TLSSession {
     private let ssl: OpaquePointer
     private let context: TLSContext
     private let serverName: String
-    /// Whether the peer has no pinned key, where that is only reported.
+    /// Whether the peer has no pinned key and pins are only reported.
     private(set) var lacksPin = false
 
     /// Prepares a client connection to `serverName`, a host name or an IP address.
@@ -39,7 +39,7 @@ import NetproxyBytes
                 unsafe SSL_set1_host(ssl, serverName) == 1
                 && netproxy_SSL_set_server_name(ssl, serverName) == 1
         }
-        // RFC 7301 §3.1: each with its length before it.
+        // RFC 7301 §3.1: a length precedes each name.
         let offer = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         if !offer.isEmpty { _ = unsafe SSL_set_alpn_protos(ssl, offer, UInt32(offer.count)) }
         ERR_clear_error()
@@ -52,7 +52,7 @@ import NetproxyBytes
         unsafe SSL_free(ssl)
     }
 
-    /// The protocol that the peer chose; `nil` if it chose none.
+    /// The protocol chosen by the peer; `nil` if it chose none.
     var chosenProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
@@ -80,11 +80,11 @@ import NetproxyBytes
 
     /// The condition for repeating the last call: `SSL_READING` or `SSL_WRITING`.
     ///
-    /// `SSL_get_error` would be wrong with another connection's error in the thread's queue, and
-    /// emptying that before each call takes some 800 instructions.
+    /// `SSL_get_error` would be wrong if the thread's queue contains another connection's error. Clearing the
+    /// queue before each call takes about 800 instructions.
     private var wanted: Int32 { unsafe netproxy_SSL_wanted(ssl) }
 
-    /// Decrypts a record; returns `nil` if no whole record is there, 0 at a clean end.
+    /// Decrypts a record; returns `nil` if no complete record has arrived, 0 at a clean end.
     func read(
         into buffer: ReadBuffer,
         from socket: NonblockingSocket
@@ -101,7 +101,7 @@ import NetproxyBytes
         return try readOutcome(code, socket)
     }
 
-    /// Lets TLS process records without content (session tickets), so that the connection is quiet.
+    /// Processes TLS records without content (session tickets), so that the connection counts as quiet.
     func probe(_ socket: NonblockingSocket) {
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
@@ -113,7 +113,7 @@ import NetproxyBytes
     }
 
     private func readOutcome(_ code: Int32, _ socket: NonblockingSocket) throws(IOError) -> Int? {
-        // OpenSSL may want to write: the response to a key update waits for the kernel, then reading
+        // OpenSSL may need to write: the response to a key update waits for the kernel, then reading
         // continues.
         guard wanted == SSL_NOTHING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
@@ -121,7 +121,7 @@ import NetproxyBytes
             unsafe socket.readiness.readEnd()
             return 0
         case SSL_ERROR_SYSCALL:
-            // An end without close_notify: the content may be cut short.
+            // The stream ended without close_notify, so the content may be truncated.
             unsafe socket.readiness.readEnd()
             throw socket.lastFault
         default:
@@ -130,7 +130,7 @@ import NetproxyBytes
         }
     }
 
-    /// Encrypts some of the bytes after the first `offset`; returns `nil` if the kernel is full.
+    /// Encrypts some of the bytes after the first `offset`; returns `nil` if the kernel's buffer is full.
     func write(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
@@ -138,7 +138,7 @@ import NetproxyBytes
         to socket: NonblockingSocket
     ) throws(IOError) -> Int? {
         let code: Int32
-        // SAFETY: output and body are kept alive by the caller for the duration of the call.
+        // SAFETY: the caller keeps output and body alive during the call.
         if offset < output.count {
             code = unsafe SSL_write(
                 ssl,
@@ -163,7 +163,7 @@ import NetproxyBytes
         }
     }
 
-    /// Sends a close_notify, if the kernel has room for it.
+    /// Sends a close_notify if the kernel has room for it.
     func shutdown() {
         guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
         _ = unsafe SSL_shutdown(ssl)
@@ -184,13 +184,14 @@ import NetproxyBytes
         let reason = openSSLError()
         let isUnknown = reason == "no reason given"
         let words = isUnknown ? "the peer closed the connection during the handshake" : reason
-        // The reasons that OpenSSL gives for the response of a server without TLS.
+        // OpenSSL's reasons for the response of a server without TLS.
         let isPlain = ["wrong version number", "packet length too long", "http request"]
             .contains { reason.contains($0) }
         return .tlsProtocol(isUnknown || isPlain ? "\(words); does the server speak TLS?" : words)
     }
 
-    /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.
+    /// Checks the pins in the spirit of RFC 7469 §2.6: one pinned key anywhere in the verified chain
+    /// suffices.
     private func checkPins() throws(IOError) {
         guard !context.pins.isEmpty else { return }
         let chain = unsafe SSL_get0_verified_chain(ssl)

@@ -2,8 +2,8 @@ import CNetproxyLibevent
 import CNetproxyOpenSSL
 import Glibc
 
-// The entry points from C. Each turns its pointer back into the object and calls one method.
-// SAFETY, for all of them: the object frees the event before it goes away, so the pointer is valid.
+// The entry points from C. Each one converts its pointer back into the object and calls one method.
+// SAFETY, for all of them: the object frees the event before it is released, so the pointer is valid.
 
 let loopWoken: event_callback_fn = { _, _, context in
     guard let context = unsafe context else { return }
@@ -30,7 +30,7 @@ let signalArrived: event_callback_fn = { signal, _, context in
     unsafe Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue().arrived(signal)
 }
 
-// No one is there to type a passphrase: the flag tells the reader of the key that it has one.
+// Nobody can type a passphrase here; the flag reports that the key has one.
 // SAFETY: the flag belongs to the caller, which waits for the call to end.
 let passphraseWanted:
     @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
@@ -39,7 +39,7 @@ let passphraseWanted:
             return -1
         }
 
-// SAFETY: the BIO dies with the SSL, which its socket owns.
+// SAFETY: the BIO is freed with the SSL, which its socket owns.
 let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 =
     {
         bio,

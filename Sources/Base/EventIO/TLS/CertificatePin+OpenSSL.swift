@@ -2,7 +2,7 @@ import CNetproxyOpenSSL
 import NetproxyBytes
 
 extension CertificatePin {
-    /// The pin of a certificate's key.
+    /// Creates the pin of a certificate's key.
     init?(_ certificate: OpaquePointer) {
         var encoded: UnsafeMutablePointer<UInt8>?
         let length = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded)

@@ -1,17 +1,17 @@
 import CNetproxyOpenSSL
 
-/// PEM (RFC 7468) in memory instead of a file.
+/// PEM text (RFC 7468) in memory rather than in a file.
 enum PEMText {
-    /// Whether it is a text and no path: no file is called so.
+    /// Whether a string is PEM text rather than a path; no file has such a name.
     static func isOne(_ text: String) -> Bool { text.contains("-----BEGIN ") }
 
-    /// Has a text read; the reader's address is good during the call alone.
+    /// Calls `body` with a BIO that reads the text and is valid only during the call.
     static func read<Result>(
         _ text: String,
         _ body: (OpaquePointer) -> Result?
     ) -> Result? {
         let bytes = Array(text.utf8)
-        // SAFETY: the reader uses the bytes where they are, and is freed before they are.
+        // SAFETY: the BIO reads the bytes in place and is freed before them.
         return unsafe bytes.withUnsafeBytes { bytes in
             guard let bio = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else {
                 return nil
@@ -21,9 +21,9 @@ enum PEMText {
         }
     }
 
-    /// Hands out each certificate of a text with its number.
+    /// Calls `use` with each certificate of a text and its number.
     ///
-    /// - Returns: how many there were; `nil` if one of them was of no use.
+    /// - Returns: the number of certificates; `nil` if there are none, or if `use` rejected one.
     static func certificates(
         of text: String,
         _ use: (_ certificate: OpaquePointer, _ number: Int) -> Bool

@@ -7,19 +7,18 @@ import NetproxySystem
 @safe package final class TLSContext: @unchecked Sendable {
     /// The requirements, and our own certificate.
     package struct Options: Sendable, Hashable {
-        /// A PEM file with the certificates to trust, or the text itself; `nil` for the system's roots.
+        /// A PEM file with the trusted certificates, or the PEM text itself; `nil` for the system's roots.
         package var authorities: String?
-        /// Whether the system's roots count besides those of `authorities`.
+        /// Whether the system's roots are trusted in addition to `authorities`.
         package var addsSystemRoots = false
         /// Whether TLS 1.2 is refused.
         package var requiresTLS13 = false
-        /// A PEM file with our own certificate chain, and one with its key, or the texts themselves.
+        /// A PEM file with our own certificate chain, and one with its key, or the PEM texts themselves.
         package var certificate: String?
         package var key: String?
-        /// One certificate of the chain must have one of these keys; any chain will do if it is
-        /// empty.
+        /// The pinned keys, of which the chain must contain one; empty accepts any chain.
         package var pins: [CertificatePin] = []
-        /// Whether a chain without a pinned key is refused, or only reported.
+        /// Whether a chain without a pinned key is refused rather than only reported.
         package var enforcesPins = true
 
         package init() {}
@@ -29,7 +28,7 @@ import NetproxySystem
     let pins: Set<CertificatePin>
     let enforcesPins: Bool
 
-    /// Reads the files and checks that they go together.
+    /// Reads the files and checks that the certificate matches the key.
     ///
     /// - Throws: `IOError.system` that names the file and OpenSSL's reason.
     package init(_ options: Options) throws(IOError) {
@@ -71,7 +70,7 @@ import NetproxySystem
         try readKey(key)
     }
 
-    /// Trusts the certificates of a text.
+    /// Trusts the certificates in a text.
     private func trust(_ text: String) throws(IOError) {
         let store = unsafe SSL_CTX_get_cert_store(context)
         let count = unsafe PEMText.certificates(of: text) { certificate, _ in
@@ -82,7 +81,7 @@ import NetproxySystem
         }
     }
 
-    /// Shows the certificates of a text to the peer, ours first.
+    /// Adds the certificates in a text to our own chain, our own certificate first.
     private func show(_ text: String) throws(IOError) {
         let count = unsafe PEMText.certificates(of: text) { certificate, number in
             unsafe number == 0
@@ -94,12 +93,13 @@ import NetproxySystem
         }
     }
 
-    /// Reads the certificate's key, which must not have a passphrase: OpenSSL would ask the
-    /// terminal for it, even during a reload.
+    /// Reads the certificate's key, which must not have a passphrase.
+    ///
+    /// OpenSSL would otherwise ask for it on the terminal, even during a reload.
     private func readKey(_ source: String) throws(IOError) {
         let isText = PEMText.isOne(source)
         var isEncrypted = false
-        // SAFETY: OpenSSL calls back only within the call, and the flag outlives that.
+        // SAFETY: OpenSSL uses the callback only during the call, and the flag outlives the call.
         let isUsed = unsafe withUnsafeMutablePointer(to: &isEncrypted) { flag in
             unsafe SSL_CTX_set_default_passwd_cb(context, passphraseWanted)
             unsafe SSL_CTX_set_default_passwd_cb_userdata(context, flag)
@@ -115,7 +115,7 @@ import NetproxySystem
         }
         guard !isUsed else { return }
         let words = openSSLError()
-        // Never the text, which is a secret.
+        // Never log the text, which is a secret.
         let file = isText ? "that was given" : source
         throw .system(
             isEncrypted
@@ -128,18 +128,18 @@ import NetproxySystem
         unsafe SSL_CTX_free(context)
     }
 
-    /// The version of OpenSSL that runs.
+    /// The version of OpenSSL in use.
     package static var libraryVersion: String {
         unsafe OpenSSL_version(OPENSSL_VERSION).map { unsafe String(cString: $0) } ?? "unknown"
     }
 }
 
-/// OpenSSL's reason for its last failure on this thread.
+/// Returns OpenSSL's reason for its last failure on this thread.
 func openSSLError() -> String {
     let code = ERR_get_error()
     ERR_clear_error()
     guard code != 0 else { return "no reason given" }
-    // The highest bit of 32 stands for an error of the system, of which OpenSSL has no words.
+    // The highest of the 32 bits marks an error of the system, for which OpenSSL has no message.
     if code >> 31 & 1 == 1 { return describe(errno: Int32(code & 0x7FFF_FFFF)) }
     return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
         ?? "error \(code)"

@@ -1,14 +1,14 @@
 import Glibc
-// The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
+// The C struct timeval belongs to this module or to Glibc, depending on which the compiler loads first.
 import SwiftOverlayShims
 
-/// A unix datagram socket: sends whole messages to a path without waiting long for the reader.
+/// A unix datagram socket that sends whole messages to a path with a short wait for the reader.
 package struct DatagramSocket: ~Copyable, Sendable {
     private let descriptor: Int32
 
-    /// Opens a socket to send with.
+    /// Opens a socket for sending.
     ///
-    /// - Parameter milliseconds: how long to wait for a reader whose queue is full.
+    /// - Parameter milliseconds: the longest wait for a reader with a full queue.
     /// - Throws: `FileError`.
     package init(waitingAtMost milliseconds: Int = 0) throws(FileError) {
         let isPatient = milliseconds > 0
@@ -21,15 +21,15 @@ package struct DatagramSocket: ~Copyable, Sendable {
             tv_usec: milliseconds % 1000 * 1000
         )
         let size = socklen_t(MemoryLayout<timeval>.size)
-        // SAFETY: the limit lives for the call, and its size is given.
+        // SAFETY: the limit outlives the call, and its size is given.
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
-    /// Opens a socket to receive with, at a path that does not exist yet.
+    /// Opens a socket for receiving, at a path that does not exist yet.
     package static func receiving(at path: String) throws(FileError) -> DatagramSocket {
         let socket = try DatagramSocket()
         var (address, length) = try DatagramSocket.address(path)
-        // SAFETY: the address lives for the call.
+        // SAFETY: the address outlives the call.
         let result = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe bind(socket.descriptor, $0, length)
@@ -43,14 +43,15 @@ package struct DatagramSocket: ~Copyable, Sendable {
         _ = close(descriptor)
     }
 
-    /// Sends one message to a path; a leading `@` stands for the zero byte of an abstract socket
-    /// (unix(7)).
+    /// Sends one message to a path.
     ///
-    /// - Throws: `EAGAIN` if the reader's queue is full, `ENOENT` or `ECONNREFUSED` without a
-    ///   reader, `EMSGSIZE` for a message that is too long.
+    /// A leading `@` represents the zero byte of an abstract socket (unix(7)).
+    ///
+    /// - Throws: `EAGAIN` if the reader's queue is full, `ENOENT` or `ECONNREFUSED` without a reader,
+    ///   `EMSGSIZE` for a message that is too long.
     package func send(_ message: Span<UInt8>, to path: String) throws(FileError) {
         var (address, length) = try DatagramSocket.address(path)
-        // SAFETY: message and address live for the call, which only reads them.
+        // SAFETY: message and address outlive the call, which only reads them.
         let code = unsafe message.withUnsafeBytes { bytes in
             unsafe withUnsafePointer(to: &address) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
@@ -69,7 +70,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
         guard code == 0 else { throw FileError("sendto", code: code) }
     }
 
-    /// Returns the next message that has arrived, or `nil`.
+    /// Returns the next received message, or `nil`.
     package func receive() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 65536)
         let count = unsafe recv(descriptor, &bytes, bytes.count, 0)
@@ -85,9 +86,9 @@ package struct DatagramSocket: ~Copyable, Sendable {
         let isAbstract = bytes.first == UInt8(ascii: "@")
         if isAbstract { bytes[0] = 0 }
         guard bytes.count < 108 else { throw FileError("bind", code: ENAMETOOLONG) }
-        // SAFETY: the path fits sun_path, which was checked.
+        // SAFETY: the check above ensures that the path fits into sun_path.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-        // Every byte of an abstract name counts; a path ends with a zero byte.
+        // All bytes of an abstract name are significant; a path ends with a zero byte.
         let length = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
         return (address, socklen_t(length))
     }

@@ -2,21 +2,22 @@ import Glibc
 
 /// An open file, closed when it goes out of scope.
 ///
-/// Every call blocks: none belongs on an event loop.
+/// Every call blocks and must not run on an event loop.
 package struct FileDescriptor: ~Copyable, Sendable {
     /// The mode in which a file is opened.
     ///
-    /// Always with close-on-exec and, but for a stream, never through a symbolic link.
+    /// Files always have close-on-exec, and only `stream` follows symbolic links.
     package enum Mode: Sendable {
-        /// For reading; the file must exist.
+        /// Opens an existing file for reading.
         case read
-        /// For reading; a pipe is waited for, and symbolic links are followed.
+        /// Opens a file for reading; waits for a pipe, and follows symbolic links.
         case stream
-        /// For writing; the file must not exist, and is for its owner only (0600) from the start.
+        /// Creates a file for writing, which must not exist, readable by its owner only (0600) from the
+        /// start.
         case createPrivate
-        /// For locking: created (0600) if it is missing; its content is left alone.
+        /// Opens a file for locking; creates it (0600) if it is missing, and leaves its content unchanged.
         case lock
-        /// A directory, to synchronize it.
+        /// Opens a directory, to synchronize it.
         case directory
     }
 
@@ -25,8 +26,8 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Opens a file.
     ///
-    /// A file that root creates gets the owner of its directory: root may sign in for a service
-    /// that runs as another user, and the service must be able to read the result.
+    /// A file that root creates gets the owner of its directory. Root may sign in for a service that runs as
+    /// another user, and the service must be able to read the result.
     package init(_ path: String, _ mode: Mode) throws(FileError) {
         number =
             switch mode {
@@ -49,7 +50,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Creates a file that must not exist: one that exists may be anyone's.
+    /// Creates a file, which must not exist: an existing file could belong to anyone.
     private static func make(_ path: String, _ access: Int32) throws(FileError) -> Int32 {
         let number = try open(path, access | O_CREAT | O_EXCL)
         giveToDirectoryOwner(number, path)
@@ -67,7 +68,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     deinit {
-        // The content was synchronized, so the result does not matter.
+        // The content was already synchronized, so the result is irrelevant.
         _ = close(number)
     }
 
@@ -82,12 +83,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return content.count > limit ? nil : content
     }
 
-    /// Reads to the end, or a little more than `limit` bytes of an endless file.
+    /// Reads to the end, or slightly more than `limit` bytes of an endless file.
     package func read(upTo limit: Int) throws(FileError) -> [UInt8] {
         var content: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: min(limit, 64 * 1024))
         while true {
-            // SAFETY: the array is lent for the call with its own length.
+            // SAFETY: the array is valid during the call and passed with its own length.
             let count = unsafe Glibc.read(number, &piece, piece.count)
             if count == 0 { return content }
             if count < 0 {
@@ -99,11 +100,11 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Writes all bytes, however many calls it takes.
+    /// Writes all bytes, with as many calls as necessary.
     package func writeAll(_ bytes: [UInt8]) throws(FileError) {
         var written = 0
         while written < bytes.count {
-            // SAFETY: the array is lent for the call, and `written` stays below its length.
+            // SAFETY: the array is valid during the call, and `written` stays below its length.
             let count = unsafe bytes.withUnsafeBytes { source in
                 unsafe write(
                     number,
@@ -119,17 +120,17 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Returns when the content is on the medium.
+    /// Returns once the content is on the medium.
     package func synchronize() throws(FileError) {
         while fsync(number) != 0 {
             if errno != EINTR { throw FileError("fsync", path) }
         }
     }
 
-    /// Takes the exclusive advisory lock if it is free; returns whether it did.
+    /// Acquires the exclusive advisory lock if it is free; returns whether it succeeded.
     ///
-    /// The lock belongs to the open file: another open of the same file competes with it, in this
-    /// process too, and it ends with the process, so there is no lease to outlive.
+    /// The lock belongs to the open file. Another open of the same file competes with it, even in this
+    /// process. It ends with the process, so it never becomes stale.
     package func tryLock() throws(FileError) -> Bool {
         while flock(number, LOCK_EX | LOCK_NB) != 0 {
             if errno == EINTR { continue }
@@ -148,20 +149,20 @@ package struct FileDescriptor: ~Copyable, Sendable {
 /// Opens a file with close-on-exec; returns -1 and sets `errno` if it cannot be opened.
 func openFile(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Int32 {
     while true {
-        // SAFETY: the path is lent for the call.
+        // SAFETY: the path is valid during the call.
         let number = unsafe open(path, flags | O_CLOEXEC, mode)
         if number >= 0 || errno != EINTR { return number }
     }
 }
 
-/// Gives a file that root has created the owner of its directory, if that is another user.
+/// Assigns a file that root has created to the owner of its directory, if that is another user.
 func giveToDirectoryOwner(_ number: Int32, _ path: String) {
     guard geteuid() == 0 else { return }
     let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     var owner = stat()
-    // SAFETY: path and structure are lent for the call.
+    // SAFETY: path and structure are valid during the call.
     guard unsafe stat(directory, &owner) == 0, owner.st_uid != 0 else { return }
-    // Fails on a file system without owners, which does not matter.
+    // This fails on a file system without owners, which is acceptable.
     _ = fchown(number, owner.st_uid, owner.st_gid)
 }
 

@@ -2,11 +2,11 @@ import Glibc
 
 /// A file's identity, length and other attributes.
 package struct FileStatus: Sendable, Hashable {
-    /// The device that holds it.
+    /// The device that contains the file.
     package let device: UInt64
-    /// Its inode number there.
+    /// The inode number on the device.
     package let inode: UInt64
-    /// Its length, in bytes.
+    /// The length in bytes.
     package let size: Int
     /// Whether it is a regular file: not a pipe, device, directory or link.
     package let isRegular: Bool
@@ -14,34 +14,34 @@ package struct FileStatus: Sendable, Hashable {
     package let isDirectory: Bool
     /// The permission bits.
     package let permissions: UInt32
-    /// The user id of its owner.
+    /// The user ID of the owner.
     package let owner: UInt32
-    /// The id of its group.
+    /// The ID of the group.
     package let group: UInt32
-    /// Whether a path still leads to it: an open file may have lost its last one.
+    /// Whether a path still leads to the file; an open file may have lost its last one.
     package let isLinked: Bool
-    /// The time of the last change of the content, since 1970.
+    /// The time of the last change to the content, since 1970.
     package let modified: Duration
 
-    /// Whether both are the same file, whatever their lengths.
+    /// Whether both are the same file, regardless of their lengths.
     package func isSameFile(as other: FileStatus) -> Bool {
         inode == other.inode && device == other.device
     }
 
-    /// Whether the file is unchanged, as far as length and time show.
+    /// Whether the file is unchanged, judged by its length and time.
     package func isUnchanged(since earlier: FileStatus) -> Bool {
         size == earlier.size && modified == earlier.modified
     }
 
-    /// The status of the file at a path; a symbolic link is followed.
+    /// Returns the status of the file at a path; follows a symbolic link.
     package static func of(path: String) throws(FileError) -> FileStatus {
         var information = stat()
-        // SAFETY: path and structure are lent for the call.
+        // SAFETY: path and structure are valid during the call.
         guard unsafe stat(path, &information) == 0 else { throw FileError("stat") }
         return FileStatus(information)
     }
 
-    /// Whether there is an executable file at a path.
+    /// Whether a path leads to an executable file.
     package static func isProgram(_ path: String) -> Bool {
         do throws(FileError) {
             let status = try of(path: path)
@@ -51,10 +51,10 @@ package struct FileStatus: Sendable, Hashable {
         }
     }
 
-    /// The status of the directory entry at a path, which may be a symbolic link.
+    /// Returns the status of the directory entry at a path, which may be a symbolic link.
     package static func ofEntry(at path: String) throws(FileError) -> FileStatus {
         var information = stat()
-        // SAFETY: path and structure are lent for the call.
+        // SAFETY: path and structure are valid during the call.
         guard unsafe lstat(path, &information) == 0 else { throw FileError("lstat") }
         return FileStatus(information)
     }
@@ -62,7 +62,7 @@ package struct FileStatus: Sendable, Hashable {
     /// Reads the status of an open file.
     init(descriptor: Int32, _ path: String? = nil) throws(FileError) {
         var information = stat()
-        // SAFETY: the structure is lent for the call.
+        // SAFETY: the structure is valid during the call.
         guard unsafe fstat(descriptor, &information) == 0 else { throw FileError("fstat", path) }
         self.init(information)
     }

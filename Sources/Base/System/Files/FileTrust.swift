@@ -1,15 +1,15 @@
 import Glibc
 
-/// Judges whether a file or a directory is safe from other users: another user could have modified it.
+/// Checks whether other users could have modified a file, or could replace the files in a directory.
 package enum FileTrust {
-    /// Why the content of a file may be another user's; `nil` if only root, this user and, for root, the
-    /// owner of the directory can have written it.
+    /// Returns the reason to distrust the content of a file, or `nil`.
     ///
-    /// Root signs in for services that run as other users, and gives them the files.
+    /// A file is trusted if only root, this user and, for root, the owner of the directory can have written
+    /// it. Root signs in for services that run as other users, and assigns the files to them.
     ///
     /// - Parameters:
-    ///   - status: of the file.
-    ///   - directory: where it is.
+    ///   - status: the status of the file.
+    ///   - directory: the directory of the file.
     /// - Returns: a clause with the problem and its remedy.
     package static func objection(to status: FileStatus, in directory: String) -> String? {
         if status.permissions & 0o002 != 0 {
@@ -22,14 +22,15 @@ package enum FileTrust {
             + "or check its content and chown it"
     }
 
-    /// Why other users can replace the files in a directory; `nil` if they cannot, or if there is no such
-    /// directory yet.
+    /// Returns the reason why other users can replace the files in a directory.
+    ///
+    /// Returns `nil` if they cannot, or if the directory does not exist yet.
     package static func objection(toDirectory path: String) -> String? {
         let status: FileStatus
         do throws(FileError) {
             status = try FileStatus.of(path: path)
         } catch {
-            // Made at the start, or reported where it is used.
+            // A missing directory is created at the start; other errors are reported at its first use.
             return nil
         }
         if status.permissions & 0o022 != 0 {
@@ -42,7 +43,7 @@ package enum FileTrust {
             + "it; fix: chown \(geteuid()) \(path)"
     }
 
-    /// Whether a path is a directory, and no link to one, that only this user may enter.
+    /// Whether a path is a directory, not a link to one, that only this user may access.
     package static func isPrivateDirectory(_ path: String) -> Bool {
         do throws(FileError) {
             let status = try FileStatus.ofEntry(at: path)
@@ -52,7 +53,7 @@ package enum FileTrust {
         }
     }
 
-    /// The id of the user that this process acts as.
+    /// The effective user ID of this process.
     package static var user: UInt32 { geteuid() }
 
     private static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Lines on a standard stream whose reader may stop without stopping the process: a terminal after
-/// Ctrl-S, a pager, a log collector that hangs.
+/// Lines on a standard stream whose reader may stop without stopping the process.
 ///
-/// Callable from any thread. A line that the reader does not take in time is lost; the next line it
-/// takes is preceded by a notice of how many were.
+/// Such a reader is a terminal after Ctrl-S, a pager, or a stuck log collector. The functions can be called
+/// from any thread. A line that the reader does not accept in time is lost; the next accepted line is
+/// preceded by a notice with the number of lost lines.
 package final class LossyLines: Sendable {
     private struct State {
-        /// The rest of a line that the reader has in part.
+        /// The rest of a partly written line.
         var rest: [UInt8] = []
         var lost = 0
     }
@@ -20,10 +20,9 @@ package final class LossyLines: Sendable {
     /// Writes to a stream.
     ///
     /// - Parameters:
-    ///   - stream: where the lines go.
-    ///   - patience: how long a line waits for a slow reader; after a lost line the next ones do
-    ///     not wait.
-    ///   - notice: makes the notice of how many lines were lost.
+    ///   - stream: the destination of the lines.
+    ///   - patience: the longest wait for a slow reader; after a lost line, the next lines do not wait.
+    ///   - notice: returns the notice for a number of lost lines.
     package init(
         _ stream: StandardStream,
         patience: Duration = .milliseconds(500),
@@ -45,7 +44,7 @@ package final class LossyLines: Sendable {
         }
     }
 
-    /// Writes the line; returns false if the reader takes no part of it.
+    /// Writes the line; returns `false` if the reader accepts no part of it.
     private func begin(_ line: String, _ state: inout State) -> Bool {
         send(&state.rest, patience: .zero)
         guard state.rest.isEmpty else { return false }
@@ -57,7 +56,7 @@ package final class LossyLines: Sendable {
         return false
     }
 
-    /// Writes as much as the reader takes.
+    /// Writes as many bytes as the reader accepts.
     private func send(_ bytes: inout [UInt8], patience: Duration) {
         while !bytes.isEmpty, let count = take(bytes, patience: patience) {
             bytes.removeFirst(count)
@@ -68,7 +67,7 @@ package final class LossyLines: Sendable {
         do throws(FileError) {
             return try stream.writePiece(bytes.span, patience: patience)
         } catch {
-            // The reader has gone, or the disk is full: lost as well.
+            // The reader is gone, or the disk is full: the line is also lost.
             return nil
         }
     }

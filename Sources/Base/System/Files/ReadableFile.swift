@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that is read at any offset while others may append to it; closed when it goes away.
+/// A file that can be read at any offset while others append to it, closed when it is released.
 package final class ReadableFile: Sendable {
     private let descriptor: Int32
 
@@ -19,9 +19,9 @@ package final class ReadableFile: Sendable {
         get throws(FileError) { try FileStatus(descriptor: descriptor) }
     }
 
-    /// Reads `count` bytes from `offset` on; fewer at the end of the file.
+    /// Reads `count` bytes from `offset`, or fewer at the end of the file.
     package func read(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
-        // For an array of capacity 0 the standard library would write to its shared empty array.
+        // For an array of capacity 0, the standard library would write to its shared empty array.
         guard count > 0 else { return [] }
         var code: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { free, filled in

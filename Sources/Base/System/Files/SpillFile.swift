@@ -1,30 +1,30 @@
 import Glibc
 package import NetproxyBytes
 
-/// An unnamed file for bytes that do not fit into memory; it is gone with its last reference, and
-/// with the process however it ends.
+/// An unnamed file for bytes that do not fit into memory.
 ///
-/// Every call blocks: none belongs on an event loop.
+/// It disappears with its last reference, and with the process however it ends. Every call blocks and must
+/// not run on an event loop.
 package final class SpillFile: Sendable {
     private let descriptor: Int32
     private let directory: String
 
-    /// Creates a file in a directory, for its owner only (0600).
+    /// Creates a file in a directory, accessible to its owner only (0600).
     ///
-    /// - Parameter directory: a directory on the file system that holds the bytes; it must exist.
+    /// - Parameter directory: an existing directory on the file system for the bytes.
     /// - Throws: `FileError`.
     package init(in directory: String) throws(FileError) {
         self.directory = directory
         let path = "\(directory)/.spill-\(getpid())-\(UInt32.random(in: .min ... .max))"
-        // SAFETY: the path is lent for the call.
+        // SAFETY: the path is valid during the call.
         descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError("open", path) }
-        // SAFETY: the path is lent for the call.
+        // SAFETY: the path is valid during the call.
         guard unsafe unlink(path) == 0 else { throw FileError("unlink", path) }
     }
 
     deinit {
-        // It cannot be read any more, so the result does not matter.
+        // The file can no longer be read, so the result is irrelevant.
         _ = close(descriptor)
     }
 
@@ -32,7 +32,7 @@ package final class SpillFile: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the bytes to write.
-    ///   - offset: where, in bytes from the start.
+    ///   - offset: the offset in bytes from the start.
     /// - Throws: `FileError`, also if the disk is full.
     package func write(_ bytes: ByteSlice, at offset: Int) throws(FileError) {
         var written = 0
@@ -52,12 +52,12 @@ package final class SpillFile: Sendable {
         }
     }
 
-    /// Reads bytes that were written.
+    /// Reads bytes that have been written.
     ///
     /// - Parameters:
-    ///   - count: how many.
-    ///   - offset: where, in bytes from the start.
-    /// - Returns: as many bytes, never fewer.
+    ///   - count: the number of bytes.
+    ///   - offset: the offset in bytes from the start.
+    /// - Returns: exactly `count` bytes.
     /// - Throws: `FileError`.
     package func read(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A standard stream to write to: waits for its reader, and survives the reader's end.
+/// A standard output stream that waits for its reader and survives the reader's end.
 package struct StandardStream: Sendable {
     /// Standard output.
     package static let output = StandardStream(descriptor: STDOUT_FILENO)
@@ -15,8 +15,8 @@ package struct StandardStream: Sendable {
 
     /// The same stream for callers that must not wait for its reader.
     ///
-    /// A terminal that is ready for some bytes blocks a write of more. `O_NONBLOCK` would change it
-    /// for every process that shares it, so it is opened once more and never closed.
+    /// A terminal that is ready for some bytes blocks on a longer write. `O_NONBLOCK` would affect every
+    /// process that shares the terminal, so it is opened again and never closed.
     package var withoutWaiting: StandardStream {
         guard isatty(descriptor) == 1 else { return self }
         let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
@@ -24,10 +24,10 @@ package struct StandardStream: Sendable {
         return own < 0 ? self : StandardStream(descriptor: own)
     }
 
-    /// The width of the terminal that it is, in characters; `nil` for anything else.
+    /// The width of the terminal in characters; `nil` if the stream is not a terminal.
     package var columns: Int? {
         var size = winsize()
-        // SAFETY: the structure is lent for the call.
+        // SAFETY: the structure is valid during the call.
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
             return nil
         }
@@ -36,18 +36,18 @@ package struct StandardStream: Sendable {
 
     /// Writes a whole text.
     ///
-    /// - Throws: `FileError`: the reader has gone, the disk is full.
+    /// - Throws: `FileError` if the reader is gone or the disk is full.
     package func write(_ text: String) throws(FileError) {
         try write(Array(text.utf8))
     }
 
-    /// Writes all bytes, however many calls it takes.
+    /// Writes all bytes, with as many calls as necessary.
     ///
-    /// - Throws: `FileError`: the reader has gone, the disk is full.
+    /// - Throws: `FileError` if the reader is gone or the disk is full.
     package func write(_ bytes: [UInt8]) throws(FileError) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            // SAFETY: the slice is lent for the call with its own length.
+            // SAFETY: the slice is valid during the call and passed with its own length.
             let (count, code) = unsafe rest.withUnsafeBytes { source in
                 let count = unsafe Glibc.write(descriptor, source.baseAddress, source.count)
                 return (count, errno)
@@ -55,7 +55,7 @@ package struct StandardStream: Sendable {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if code == EAGAIN {
-                // Another process that shares the stream has made it non-blocking.
+                // Another process that shares the stream has made it nonblocking.
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&entry, 1, -1)
             } else if code != EINTR {
@@ -64,19 +64,18 @@ package struct StandardStream: Sendable {
         }
     }
 
-    /// The number of bytes that a ready pipe accepts at once (pipe(7): `PIPE_BUF`).
+    /// The number of bytes that a ready pipe accepts immediately (pipe(7): `PIPE_BUF`).
     private static let pieceSize = 4096
 
-    /// Writes as much as it can without waiting for the reader longer than `patience`, and returns
-    /// how many bytes it wrote.
+    /// Writes as many bytes as possible without waiting longer than `patience`, and returns their number.
     ///
-    /// - Throws: `FileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
+    /// - Throws: `FileError`: `EAGAIN` if the reader accepts nothing; also if the reader is gone or the disk
     ///   is full.
     package func writePiece(
         _ bytes: Span<UInt8>,
         patience: Duration
     ) throws(FileError) -> Int {
-        // A pipe that others share may block, so it is polled first.
+        // A shared pipe may block, so it is polled first.
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&entry, 1, Int32(patience / .milliseconds(1))) > 0 else {
             throw FileError("write", code: EAGAIN)
@@ -87,14 +86,13 @@ package struct StandardStream: Sendable {
         )
     }
 
-    /// Opens the standard streams that the process was started without, so that nothing can be
-    /// written to them.
+    /// Opens the standard streams that the process lacks, so that nothing can be written to them.
     ///
-    /// Otherwise the next socket or file would get the number, and the messages. Call it before
-    /// anything else is opened.
+    /// Otherwise the next socket or file would get the number, and the messages. Call this before anything
+    /// else is opened.
     package static func openMissing() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
-            // The lowest free number is this one. Not for writing, so that output with no reader is
+            // The lowest free number is this one. The stream is not writable, so output without a reader is
             // an error.
             _ = unsafe open("/dev/null", O_RDONLY)
         }

@@ -1,25 +1,26 @@
 import Glibc
 
-/// A program that runs in the foreground while this one waits: same terminal, same process group.
+/// A program that runs in the foreground in the same terminal and process group while this process waits.
 package enum ChildProcess {
     /// A failure to start a program.
     package struct StartFailure: Error, Sendable, CustomStringConvertible {
-        /// 127 if the program does not exist, else 126, as in shells.
+        /// The exit code: 127 if the program does not exist, otherwise 126, as in shells.
         package let exitCode: Int32
         /// The reason.
         package let description: String
     }
 
-    /// The signals that are passed on to the program, and SIGCHLD, which reports its end.
+    /// The signals to forward to the program, and SIGCHLD, which reports its end.
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD]
-    /// Marks a signal that the program has received as well.
+    /// A flag for a signal that the program has also received.
     private static let forAll: UInt8 = 0x80
 
-    /// A pipe for signals from the handler, which may run on any thread, to `run`; `nil` if the
-    /// system had no descriptors for it.
+    /// A pipe for signals from the handler, which may run on any thread, to `run`.
+    ///
+    /// `nil` if the system had no descriptors for it.
     private static let inbox: (reading: Int32, writing: Int32)? = {
         var ends: [Int32] = [-1, -1]
-        // SAFETY: room for both ends.
+        // SAFETY: the array has room for both ends.
         guard unsafe pipe(&ends) == 0 else { return nil }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A handler must not block.
@@ -27,10 +28,10 @@ package enum ChildProcess {
         return (ends[0], ends[1])
     }()
 
-    /// Takes over the signals, and returns their previous actions.
+    /// Installs the handler for the signals, and returns their previous actions.
     ///
-    /// An ignored signal stays ignored until the program has started, which inherits that: `nohup`,
-    /// and background jobs of scripts.
+    /// An ignored signal stays ignored until the program has started, so that the program inherits it, as
+    /// with `nohup` and background jobs of scripts.
     private static func holdSignals() -> [sigaction] {
         signals.map { signal in
             var before = hold(signal)
@@ -49,7 +50,7 @@ package enum ChildProcess {
     }
 
     private static func isIgnored(_ action: sigaction) -> Bool {
-        // SAFETY: SIG_IGN is the pointer 1, which is compared and not called.
+        // SAFETY: SIG_IGN is the pointer 1, which is only compared, not called.
         unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 
@@ -60,10 +61,10 @@ package enum ChildProcess {
         }
     }
 
-    /// The processes that a signal was sent to.
+    /// The processes that received a signal.
     enum Recipient {
         case process
-        /// The process group, the program included.
+        /// The process group, including the program.
         case group
     }
 
@@ -71,26 +72,25 @@ package enum ChildProcess {
     static func held(_ signal: Int32, sentTo recipient: Recipient) {
         let before = errno
         var byte = UInt8(truncatingIfNeeded: signal) | (recipient == .group ? forAll : 0)
-        // A full pipe holds thousands of signals already.
+        // A full pipe already contains thousands of signals.
         if let inbox { _ = unsafe write(inbox.writing, &byte, 1) }
         errno = before
     }
 
-    /// Runs a program and blocks the calling thread until it has ended; signals sent to this
-    /// process are passed on.
+    /// Runs a program and blocks the calling thread until it ends; forwards signals to the program.
     ///
-    /// Those that the terminal sends (Ctrl-C) go to the whole group, the program included.
+    /// Signals from the terminal (Ctrl-C) already reach the whole group, including the program.
     ///
     /// - Parameters:
-    ///   - arguments: the program, looked up in `PATH`, and its arguments.
-    ///   - environment: its whole environment.
-    /// - Returns: its exit code, or 128 and the signal that ended it.
+    ///   - arguments: the program, found through `PATH`, and its arguments.
+    ///   - environment: its complete environment.
+    /// - Returns: the exit code, or 128 plus the number of the signal that ended the program.
     /// - Throws: `StartFailure`.
     package static func run(
         _ arguments: [String],
         environment: [String: String]
     ) throws(StartFailure) -> Int32 {
-        // Made here, because a handler must not allocate.
+        // Create the pipe here, since a handler must not allocate.
         guard let inbox else {
             throw StartFailure(
                 exitCode: 126,
@@ -98,11 +98,11 @@ package enum ChildProcess {
                     + "the process should \(DescriptorLimit.advice)"
             )
         }
-        // Before the program exists, so that its end is not missed.
+        // Install the handler before the program exists, so that its end is not missed.
         let before = holdSignals()
         defer { release(before) }
         let child = try start(arguments, environment)
-        // The program may handle them all the same.
+        // The program may handle signals that it inherited as ignored.
         for (signal, action) in zip(signals, before) where isIgnored(action) { _ = hold(signal) }
         while true {
             var status: Int32 = 0

@@ -1,16 +1,16 @@
 import CNetproxySystem
 import Glibc
 
-/// A running helper program and the pipes to it.
+/// A running helper program and its pipes.
 ///
-/// Not `Sendable`: it lives on the thread that waits for it.
+/// Not `Sendable`: it stays on the thread that waits for the program.
 // SAFETY: the descriptors and the process ID belong to this object; each is released once.
 @safe final class HelperProcess {
     /// The duration of the wait in `look()`, in milliseconds.
     ///
-    /// No descriptor shows the end of a process here, so it is polled at this pace.
+    /// No descriptor reports the end of a process here, so it is polled at this interval.
     private static let pace: Int32 = 10
-    /// The size of the kept end of standard error, in bytes.
+    /// The maximum number of bytes kept from the end of standard error.
     private static let errorLimit = 4096
 
     private let identifier: pid_t
@@ -29,7 +29,7 @@ import Glibc
             throw .notStarted("a helper needs an absolute path")
         }
         let input = try Pipe()
-        // The pipe holds it all, so the write cannot block or meet a closed end.
+        // The pipe has room for all of the input, so the write cannot block or find a closed end.
         let written = unsafe program.input.withUnsafeBytes {
             unsafe write(input.write, $0.baseAddress, $0.count)
         }
@@ -53,7 +53,7 @@ import Glibc
             environment: program.environment,
             descriptors: [input.read, output.write, errors.write],
             leadsGroup: true,
-            // A daemon ignores SIGPIPE and more; its helpers start with the defaults.
+            // A daemon ignores SIGPIPE and other signals; its helpers start with the defaults.
             defaultSignals: .all
         )
         do throws(ProgramStart.Failure) {
@@ -73,17 +73,17 @@ import Glibc
         close(errorPipe)
     }
 
-    /// Waits a moment for output or the program's end.
+    /// Waits briefly for output or the program's end.
     ///
-    /// - Returns: how it ended, once everything it printed before is read.
+    /// - Returns: the end of the program, once its earlier output has been read.
     func look() -> ProcessEnd? {
         var polls: [pollfd] = []
         if isOutputOpen { polls.append(pollfd(fd: outputPipe, events: Int16(POLLIN), revents: 0)) }
         if isErrorOpen { polls.append(pollfd(fd: errorPipe, events: Int16(POLLIN), revents: 0)) }
         unsafe poll(&polls, nfds_t(polls.count), HelperProcess.pace)
         let end = reap()
-        // What it printed before its end is in the pipes by now; descendants that hold them open
-        // are not waited for.
+        // Output from before the end is in the pipes by now. Do not wait for descendants that keep the pipes
+        // open.
         isOutputOpen = isOutputOpen && drain(outputPipe, into: &output, keepingAtMost: nil)
         isErrorOpen =
             isErrorOpen && drain(errorPipe, into: &errors, keepingAtMost: Self.errorLimit)
@@ -118,20 +118,19 @@ import Glibc
     private func reap() -> ProcessEnd? {
         var status: Int32 = 0
         let found = unsafe waitpid(identifier, &status, WNOHANG)
-        // A process that ignores SIGCHLD learns that it ended, but not how: its output decides.
+        // A process that ignores SIGCHLD gets no exit status, so the output decides.
         guard found == identifier || found == -1 && systemError() == ECHILD else { return nil }
         isReaped = true
-        // Its process ID is free by then.
+        // The process ID is already free in that case.
         guard found == identifier else { return ProcessEnd(waitStatus: 0) }
-        // Its remaining descendants go too, as they do when the program is killed.
+        // Kill the remaining descendants too, as when the program itself is killed.
         _ = Glibc.kill(-identifier, SIGKILL)
         return ProcessEnd(waitStatus: status)
     }
 
-    /// Reads the available bytes; returns whether more may come.
+    /// Reads the available bytes; returns whether more may follow.
     ///
-    /// At most 16 reads: more than a pipe holds, and a bound for a program that never stops
-    /// printing.
+    /// At most 16 reads: more than a pipe can contain, and a limit for a program that never stops printing.
     private func drain(
         _ descriptor: Int32,
         into bytes: inout [UInt8],

@@ -1,21 +1,24 @@
 import Synchronization
 
-/// A program that is run once for its output: without a shell, with no open file but the standard
-/// three, and in its own process group, which is killed as a whole when it takes too long.
+/// A program that runs once to produce output.
+///
+/// It runs without a shell, with no open file except the standard three, and in its own process group, which
+/// is killed as a whole after the time limit.
 package struct HelperProgram: Sendable {
-    /// Why there is no output; no case repeats the program's standard output.
+    /// The reason for missing output; no case repeats the program's standard output.
     package enum Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// It could not be started; with the reason.
+        /// The program could not be started; contains the reason.
         case notStarted(String)
-        /// It did not end within the time given.
+        /// The program did not end within the time limit.
         case timedOut(Duration)
-        /// It printed more bytes than allowed.
+        /// The program printed more bytes than permitted.
         case tooLong(Int)
-        /// It ended with a status other than 0; with the last line of its standard error, cleaned.
+        /// The program ended with a status other than 0; contains the last line of its standard error,
+        /// cleaned.
         case failed(status: Int32, words: String?)
-        /// A signal ended it; with the last line of its standard error, cleaned.
+        /// A signal ended the program; contains the last line of its standard error, cleaned.
         case killed(signal: Int32, words: String?)
-        /// The task that waited for it was cancelled.
+        /// The waiting task was canceled.
         case cancelled
 
         /// A clause to follow the program's name, with the last line of its standard error.
@@ -44,12 +47,12 @@ package struct HelperProgram: Sendable {
         }
     }
 
-    /// The longest input, in bytes: it is written into the pipe at once (PIPE_BUF).
+    /// The maximum input in bytes, which the pipe accepts immediately (PIPE_BUF).
     package static let inputLimit = 4096
 
     /// The absolute path of the program, and its arguments.
     package var command: [String]
-    /// Its whole environment.
+    /// Its complete environment.
     package var environment: [String: String]
     /// Its standard input; at most `inputLimit` bytes.
     package var input: [UInt8]
@@ -71,8 +74,8 @@ package struct HelperProgram: Sendable {
 
     /// Runs the program and returns its standard output.
     ///
-    /// A thread that lives as long as the program does the waiting, so that neither an event loop
-    /// nor a thread of the executor blocks.
+    /// A thread waits for the program and ends with it, so neither an event loop nor a thread of the executor
+    /// blocks.
     ///
     /// - Throws: `Failure`.
     package func run() async throws(Failure) -> [UInt8] {

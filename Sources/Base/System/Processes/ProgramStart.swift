@@ -1,31 +1,31 @@
 import CNetproxySystem
 import Glibc
 
-/// A program to start with posix_spawn(3): none of our code runs in the new process.
+/// A program to start with posix_spawn(3), so that none of our code runs in the new process.
 struct ProgramStart {
-    /// The signals that get their default action in the program.
+    /// The signals that the program handles by default.
     enum DefaultSignals {
         case all
-        /// Only SIGPIPE, which this process ignores; what its parent ignores stays ignored.
+        /// Only SIGPIPE, which this process ignores; signals that its parent ignores stay ignored.
         case brokenPipe
     }
 
-    /// The error number with which a program did not start.
+    /// The error number of a failed start.
     struct Failure: Error {
         let code: Int32
     }
 
-    /// The program, looked up in `PATH` unless it is a path, and its arguments.
+    /// The program, found through `PATH` unless it is a path, and its arguments.
     var command: [String]
-    /// Its whole environment.
+    /// Its complete environment.
     var environment: [String: String]
-    /// Its standard input, output and error, and no other descriptor; `nil` to inherit ours.
+    /// Its standard input, output and error, without other descriptors; `nil` to inherit ours.
     var descriptors: [Int32]?
     /// Whether it leads its own process group.
     var leadsGroup = false
     var defaultSignals = DefaultSignals.brokenPipe
 
-    /// Starts the program with no signal blocked.
+    /// Starts the program with no blocked signals.
     ///
     /// - Returns: its process ID.
     func start() throws(Failure) -> pid_t {
@@ -49,8 +49,7 @@ struct ProgramStart {
             unsafe sigaddset(&reset, SIGPIPE)
         }
         unsafe posix_spawnattr_setsigdefault(&attributes, &reset)
-        // The thread may belong to a pool that blocks every signal: the program could not be
-        // stopped.
+        // The thread may belong to a pool that blocks every signal, so the program could not be stopped.
         var none = sigset_t()
         unsafe sigemptyset(&none)
         unsafe posix_spawnattr_setsigmask(&attributes, &none)

@@ -1,9 +1,9 @@
-/// Runs work that would block an event loop on other threads, whatever executor the caller's task prefers.
+/// Runs work that would block an event loop on other threads, regardless of the caller's executor.
 ///
-/// The work needs a new task: a task that prefers a loop runs `@concurrent` functions on it, too, and so do
+/// The work needs a new task. A task that prefers a loop also runs `@concurrent` functions on it, and so do
 /// tasks that wait for an actor that such a task has entered. Canceling the caller cancels the work.
 package enum OffLoop {
-    /// Runs work that may wait for a disk, on threads that may wait.
+    /// Runs work that may wait for a disk, on the threads for that purpose.
     ///
     /// - Throws: the error of the work.
     package static func run<Success: Sendable, Failure>(
@@ -12,7 +12,8 @@ package enum OffLoop {
         try await run(on: WaitingThreads.shared, work).get()
     }
 
-    /// Runs work that does not wait for a disk, on the global executor: it continues while disks hang.
+    /// Runs work that does not wait for a disk, on the global executor, so that it continues while a disk
+    /// hangs.
     package static func compute<Success: Sendable>(
         _ work: @escaping @Sendable () async -> Success
     ) async -> Success {

@@ -1,15 +1,14 @@
 import Glibc
 
-/// Ends a process for whose first task the system starts no thread.
+/// Ends a process if the system cannot start a thread for its first task.
 ///
-/// Swift's default executor tries to start its first thread for ever, without a word: a service would
-/// neither become ready nor say why.
+/// Swift's default executor silently retries its first thread forever. A service would neither become ready
+/// nor report the reason.
 package enum ThreadCheck {
-    /// The maximum time to start the first thread, in seconds: a busy machine is not out of threads.
+    /// The maximum time to start the first thread, in seconds; a busy machine may need some time.
     private static let patience: UInt32 = 5
 
-    /// Ends the process with exit code 1, after a message on standard error, unless `end` is called in
-    /// time.
+    /// Ends the process with exit code 1 and a message on standard error, unless `end` is called in time.
     ///
     /// It uses SIGALRM, whose handler needs no thread.
     package static func begin() {
@@ -17,19 +16,19 @@ package enum ThreadCheck {
         alarm(patience)
     }
 
-    /// There is a thread: this is called on it.
+    /// Ends the check; called on the first thread.
     package static func end() {
         alarm(0)
         signal(SIGALRM, SIG_DFL)
     }
 
-    /// Runs in a signal handler: only what signal-safety(7) lists is called.
+    /// Called in a signal handler: uses only functions listed in signal-safety(7).
     static func giveUp() {
         let words: StaticString = """
             netproxy: the system starts no thread; raise the limit of processes (TasksMax=, ulimit -u)
 
             """
-        // SAFETY: a static string's bytes live for ever.
+        // SAFETY: a static string's bytes exist forever.
         _ = unsafe write(STDERR_FILENO, words.utf8Start, words.utf8CodeUnitCount)
         _exit(1)
     }

@@ -1,12 +1,12 @@
 import Glibc
 import Synchronization
 
-/// Threads that may wait for a disk, as an executor of tasks.
+/// Threads that may wait for a disk, used as a task executor.
 ///
-/// The global executor has as many threads as there are processors, and timers, signals and the watchdog
-/// need them: two slow disks would keep all of that waiting. It is no preference to the runtime either, so
-/// that work for it may go on wherever a task is.
-// SAFETY: everything is under the mutex; the semaphore counts the jobs that were added to it.
+/// The global executor has as many threads as there are processors, and timers, signals and the watchdog need
+/// them: two slow disks would delay them all. The runtime also does not treat it as a preference, so work for
+/// it may continue on any executor.
+// SAFETY: a mutex guards all state; the semaphore counts the jobs added under it.
 @safe package final class WaitingThreads: TaskExecutor, @unchecked Sendable {
     /// The threads of the process.
     package static let shared = WaitingThreads(limit: 16)
@@ -21,7 +21,7 @@ import Synchronization
     private let state = Mutex(State())
     private let wake: UnsafeMutablePointer<sem_t>
 
-    /// Makes an executor with at most so many threads, which start as they are needed and never end.
+    /// Creates an executor with at most `limit` threads, which start on demand and never end.
     package init(limit: Int) {
         self.limit = limit
         unsafe wake = .allocate(capacity: 1)
@@ -29,7 +29,7 @@ import Synchronization
     }
 
     deinit {
-        // No thread is left: each keeps the executor.
+        // No threads are left, since each of them retains the executor.
         unsafe sem_destroy(wake)
         unsafe wake.deallocate()
     }
@@ -44,7 +44,7 @@ import Synchronization
         }
         unsafe sem_post(wake)
         guard startsThread, startThread(named: "disk", { self.serve() }) != 0 else { return }
-        // Threads that run take the job; without one, it has to be done here.
+        // Running threads take the job; without any, it runs here.
         let isAlone = state.withLock { state in
             state.threads -= 1
             return state.threads == 0
@@ -52,7 +52,7 @@ import Synchronization
         if isAlone { runJobs() }
     }
 
-    /// Runs jobs, on each thread, for ever.
+    /// Runs jobs on each thread, without end.
     private func serve() {
         while true {
             state.withLock { $0.idle += 1 }

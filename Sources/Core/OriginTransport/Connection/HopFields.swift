@@ -1,12 +1,13 @@
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// The hop-by-hop fields of a request, with the `Connection` field that names them
-/// (RFC 9110 §7.6.1): always written by us, never copied.
+/// The hop-by-hop fields of a request, and the `Connection` field that names them (RFC 9110 §7.6.1).
+///
+/// The proxy writes these fields itself and never copies them.
 enum HopFields {
     private static let written = KnownFieldSet(.upgrade, .te)
 
-    /// Returns the fields for the request's `Upgrade` and `TE`; almost always empty.
+    /// Returns the fields for the request's `Upgrade` and `TE`, usually none.
     static func of(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard !headers.knownFields.isDisjoint(with: written) else { return HTTPHeaders() }
         var fields = HTTPHeaders()
@@ -17,12 +18,12 @@ enum HopFields {
         case (false, _): fields.append(.connection, validated: "TE")
         }
         if let upgrade { fields.append(.upgrade, validated: upgrade) }
-        // The only member that applies: chunked is the only coding supported.
+        // `trailers` is the only member that applies, since chunked is the only supported coding.
         if headers.contains(KnownField.te) { fields.append(.te, validated: "trailers") }
         return fields
     }
 
-    /// The protocol that a 101 switches to, if the request offered it.
+    /// Returns the protocol of a 101 response if the request offered it.
     static func agreed(_ answer: HTTPHeaders, offered offer: String?) -> String? {
         let chosen = answer.values(of: .upgrade)
         guard chosen.count == 1, let offer else { return nil }

@@ -2,7 +2,7 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The interim (1xx) responses of one exchange: counted, and passed on.
+/// The interim (1xx) responses of one exchange, counted and passed on.
 struct InterimResponses {
     private let peer: UpstreamPeer
     private var count = 0
@@ -11,10 +11,11 @@ struct InterimResponses {
         self.peer = peer
     }
 
-    /// Starts the upload after a 100, and passes every other one on.
+    /// Starts the upload after a 100, and passes every other interim response on.
     ///
-    /// - Throws: `http_protocol_error` for too many, or for a switch that was not requested.
-    // Never inlined, so that its variables take no room in the frame that is kept while a request waits.
+    /// - Throws: `http_protocol_error` for too many interim responses, or for a switch that was not
+    ///   requested.
+    // Never inlined: its variables would otherwise enlarge the frame that is kept while a request waits.
     @inline(never)
     mutating func pass(
         _ head: ResponseHead,

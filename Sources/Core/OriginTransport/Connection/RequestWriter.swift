@@ -3,24 +3,24 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetworkCore
 
-/// Writes the head of a request, and its content if that is in memory.
+/// Writes the head of a request, and its content if the content is in memory.
 enum RequestWriter {
-    /// A request that the kernel has accepted in part.
+    /// The part of a request that the kernel has not accepted yet.
     struct Unsent {
         let output: OutputBuffer
         let whole: ByteSlice?
         let offset: Int
     }
 
-    /// The number of bytes for which any peer has room before it reads.
+    /// The number of bytes that any peer can buffer before it reads.
     ///
-    /// For longer requests, TCP's limit on silence would end connections to an origin that is only busy.
+    /// TCP's limit on silence would end the connection for a longer request if the origin is merely busy.
     private static let smallMessage = 4096
 
-    /// Writes as much as the kernel accepts at once; returns the rest, or nil if there is none.
+    /// Writes as much as the kernel accepts immediately; returns the rest, or `nil` if nothing is left.
     ///
-    /// The request is released then, unless it is kept for another attempt: the next request is built in
-    /// its memory, while that is in the caches.
+    /// Releases the request unless it is kept for another attempt, so that the next request reuses its memory
+    /// while it is still in the caches.
     @inline(__always)
     static func start(
         _ request: consuming Request,

@@ -1,20 +1,20 @@
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 
-/// The content of a response, judged by its head.
+/// The content of a response, as its head declares it.
 enum ResponseContent {
     case none
-    /// There is none, but the head announces some, as after HEAD or with 304: a confused origin sends the
-    /// content nevertheless, and soon.
+    /// There is no content although the head announces some, as after HEAD or with 304. A faulty origin may
+    /// still send it soon.
     case doubtful
-    /// All of it is in the buffer.
+    /// The buffer contains all of the content.
     case buffered(Int)
-    /// It still arrives, up to its length or its last chunk.
+    /// The content is still arriving, up to its length or its last chunk.
     case streamed(length: Int?)
-    /// It still arrives, and the end of the connection delimits it.
+    /// The content is still arriving, and the end of the connection delimits it.
     case untilClose
 
-    /// Judges a head whose headers the caller has moved out.
+    /// Reads a head whose headers the caller has moved out.
     @inline(__always)
     init(
         _ head: borrowing ResponseHead,

@@ -9,9 +9,9 @@ extension ResponseReader {
     ///
     /// - Parameters:
     ///   - socket: the connection.
-    ///   - buffer: the unused bytes; in the end, those after the head.
+    ///   - buffer: the unused bytes; at the end, those after the head.
     ///   - method: the method of the request.
-    ///   - deadline: when the head must be complete, on the loop's clock.
+    ///   - deadline: the deadline for the complete head, on the loop's clock.
     /// - Returns: the head.
     /// - Throws: `HTTP1Error`, or `IOError`: `.closedByPeer` before the end of the head, `.timedOut`,
     ///   `.aborted`, `.system`.
@@ -31,7 +31,7 @@ extension ResponseReader {
 }
 
 extension HTTP1Limits {
-    /// The limits of responses, larger than for requests: cookies and policies make real heads long.
+    /// The limits of responses, larger than those of requests: cookies and policies make some heads long.
     static let responses = {
         var limits = HTTP1Limits()
         limits.sectionSize = 64 * 1024
@@ -40,10 +40,10 @@ extension HTTP1Limits {
     }()
 }
 
-/// The facts of a sent request that its response is read with.
+/// The facts about a sent request that are needed to read its response.
 struct AwaitedAnswer {
     let method: HTTPMethod
-    /// The protocols that the request offered to switch to.
+    /// The protocols to which the request offered to switch.
     let upgrade: String?
 
     init(to request: borrowing Request) {
@@ -52,8 +52,9 @@ struct AwaitedAnswer {
         upgrade = headers.contains(KnownField.upgrade) ? headers[.upgrade] : nil
     }
 
-    /// Whether a head is that of the final response: not informational, or the switch to an offered
-    /// protocol.
+    /// Whether a head belongs to the final response.
+    ///
+    /// A final head is not informational, or it switches to an offered protocol.
     @inline(__always)
     func isFinal(_ head: borrowing ResponseHead) -> Bool {
         head.status.kind != .informational

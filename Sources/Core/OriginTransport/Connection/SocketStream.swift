@@ -2,7 +2,7 @@ package import NetproxyBytes
 package import NetproxyEventIO
 package import NetworkCore
 
-/// One end of a tunnel: a connection without HTTP, and the bytes that were read before.
+/// One end of a tunnel: a connection without HTTP, and the bytes already read from it.
 package final class SocketStream: DuplexStream {
     /// The parts that belong to the loop.
     private final class Parts {
@@ -27,14 +27,14 @@ package final class SocketStream: DuplexStream {
     private let parts: LoopBound<Parts>
     private let side: NetworkError.Side
 
-    /// Takes a connection over; call it on the connection's loop.
+    /// Takes over a connection; must be called on the connection's loop.
     ///
     /// - Parameters:
     ///   - socket: the connection.
-    ///   - buffer: bytes that were read from it already.
-    ///   - side: whose faults its faults are.
-    ///   - idleTimeout: the longest wait for a byte to come or to go.
-    ///   - onClose: called on the loop, perhaps more than once, when the stream is closed or dropped.
+    ///   - buffer: the bytes already read from the connection.
+    ///   - side: the side to which errors are attributed.
+    ///   - idleTimeout: the longest wait for one byte to be read or written.
+    ///   - onClose: called on the loop, possibly more than once, when the stream is closed or released.
     package init(
         _ socket: StreamSocket,
         buffer: ReadBuffer,
@@ -54,7 +54,7 @@ package final class SocketStream: DuplexStream {
         let parts = parts.value
         let loop = parts.socket.loop
         if parts.buffer.isEmpty {
-            // Idle tunnels hold no memory: the slab goes back before the wait.
+            // Release the slab before the wait, so that idle tunnels use no memory.
             parts.buffer.release(to: loop.slabs)
             do throws(IOError) {
                 let deadline = loop.deadline(after: parts.idleTimeout)

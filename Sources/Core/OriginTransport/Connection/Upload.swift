@@ -4,20 +4,21 @@ import NetproxyHTTP1
 import NetproxyLiveObjects
 @_spi(Proxying) import NetworkCore
 
-/// The content of a request that streams, sent by a separate task, since the origin may respond before it has
-/// read all of it.
+/// The streamed content of a request.
 ///
-/// A fault of the content's source ends the exchange. One of the origin does not, unless it takes too
-/// long, since its answer may be here already.
+/// A separate task sends it, since the origin may respond before it has read all of it. An error of the
+/// content's source ends the exchange. An error of the origin does not, unless it is a timeout: the response
+/// may already have arrived.
 final class Upload {
     private enum State {
-        /// Waits until the origin requests the content (RFC 9110 §10.1.1), with the task if it waits by now.
+        /// Waits until the origin requests the content (RFC 9110 §10.1.1); contains the task's continuation
+        /// once the task waits.
         case held(CheckedContinuation<Void, Never>?)
         case sending
         case complete
         /// The rest is not sent; the exchange continues.
         case abandoned
-        /// It ended the exchange.
+        /// The upload ended the exchange.
         case failed(any Error)
     }
 
@@ -27,10 +28,11 @@ final class Upload {
     private var state: State
     private var task: Task<Void, Never>?
     private var answerDeadline: UInt64?
-    /// Whether the content of the response is on its way: then what stops the upload does not end the
-    /// exchange, since a slow app may still be reading.
+    /// Whether the content of the response is arriving.
+    ///
+    /// From then on, a failed upload does not end the exchange, since a slow client may still be reading.
     var isAnswered = false
-    /// Called once when no more of the content is waited for.
+    /// Called once when nothing waits for more content.
     var onEnd: (() -> Void)?
     private let life = LiveObject(Upload.self)
 
@@ -38,8 +40,8 @@ final class Upload {
     ///
     /// - Parameters:
     ///   - source: the content.
-    ///   - sink: where the head of the request has been sent.
-    ///   - peer: who gets it.
+    ///   - sink: the destination, which has received the head of the request.
+    ///   - peer: the origin.
     ///   - isExpecting: whether to wait until the origin requests the content.
     init(
         _ source: any BodySource,
@@ -53,7 +55,7 @@ final class Upload {
         state = isExpecting ? .held(nil) : .sending
     }
 
-    /// Whether some of the content is still to be sent.
+    /// Whether part of the content has not been sent yet.
     var isRunning: Bool {
         switch state {
         case .held, .sending: true
@@ -61,23 +63,24 @@ final class Upload {
         }
     }
 
-    /// Whether all of the content has been sent; otherwise the connection cannot be used again.
+    /// Whether all of the content was sent; otherwise the connection cannot be reused.
     var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
 
-    /// Whether the upload waits for the origin's request for the content.
+    /// Whether the upload waits until the origin requests the content.
     var isHeld: Bool {
         if case .held = state { true } else { false }
     }
 
-    /// The error with which the upload ended the exchange, if it did.
+    /// The error with which the upload ended the exchange, or `nil`.
     var fault: (any Error)? {
         if case .failed(let error) = state { error } else { nil }
     }
 
-    /// The deadline of the response: `deadline` at the first call, which follows the end of the upload, and
-    /// the same from then on, however slowly the response arrives.
+    /// Returns the deadline of the response, fixed by the first call after the end of the upload.
+    ///
+    /// Later calls return the same deadline, however slowly the response arrives.
     func answerDeadline(_ deadline: UInt64) -> UInt64 {
         let first = answerDeadline ?? deadline
         answerDeadline = first
@@ -90,12 +93,12 @@ final class Upload {
         task = Task(executorPreference: sink.loop) { await upload.value.run() }
     }
 
-    /// Starts to send, since the origin has requested the content.
+    /// Starts to send because the origin has requested the content.
     func proceed() {
         if isHeld { leave(for: .sending) }
     }
 
-    /// Stops sending: the rest is not wanted.
+    /// Stops sending because the rest is not wanted.
     func cancel() {
         if isRunning {
             leave(for: .abandoned)
@@ -104,14 +107,14 @@ final class Upload {
         task?.cancel()
     }
 
-    /// Stops sending, and returns when the source is no longer read.
+    /// Stops sending, and returns once the source is no longer being read.
     func end() async {
         cancel()
         await task?.value
     }
 
-    // Never inlined: how large a continuation is, is known at run time only, and each wait for a head
-    // would make room for one.
+    // Never inlined: the size of a continuation is known only at run time, and each wait for a head would
+    // reserve space for one.
     @inline(never)
     private func leave(for next: State) {
         if case .held(let continuation) = state { continuation?.resume() }
@@ -127,7 +130,7 @@ final class Upload {
             try await sendPieces()
             if isRunning { state = .complete }
         } catch {
-            // Cancelled: the source's error is not the exchange's.
+            // After a cancellation, the source's error does not concern the exchange.
             if isRunning { fail(error) }
         }
     }
@@ -139,7 +142,7 @@ final class Upload {
                 try await write(piece)
                 try Task.checkCancellation()
             }
-            // A cancelled source may just end: that is not the end of the content.
+            // A canceled source may simply end; that is not the end of the content.
             try Task.checkCancellation()
             try await write(nil)
         } catch is BodyWriter.LengthMismatch {
@@ -155,8 +158,9 @@ final class Upload {
         let fault: IOError
     }
 
-    /// Writes a piece, or the end; a cancelled task ends the wait for the origin, and only that: the answer
-    /// may be on its way.
+    /// Writes a piece, or the end.
+    ///
+    /// A canceled task stops only the wait for the origin, since the response may be arriving.
     private func write(_ piece: ByteSlice?) async throws {
         do {
             guard try !sink.write(piece) else { return }
@@ -177,8 +181,8 @@ final class Upload {
     private func fail(_ error: any Error) {
         switch error {
         case let error as WriteFault where isAnswered || error.fault == .closedByPeer:
-            // Its answer may be here all the same, and from now on has a deadline. After any other
-            // fault the origin waits for the rest of the request, and no answer is to be expected.
+            // The response may still have arrived, and its deadline starts now. After any other error the
+            // origin waits for the rest of the request, so no response can be expected.
             source.cancel()
             state = .abandoned
         case let error as WriteFault:
@@ -204,23 +208,23 @@ final class Upload {
 protocol UploadSink: AnyObject {
     var loop: EventLoop { get }
 
-    /// Takes the next piece, or the end.
+    /// Accepts the next piece, or the end.
     ///
-    /// - Returns: whether all of it is on its way; otherwise `finishWriting()` waits for that.
+    /// - Returns: whether all of it was accepted; otherwise `finishWriting()` waits for the rest.
     /// - Throws: `IOError`, or `BodyWriter.LengthMismatch`.
     func write(_ piece: ByteSlice?) throws -> Bool
 
-    /// Returns when the origin has accepted all written content.
+    /// Returns once the origin has accepted all written content.
     func finishWriting() async throws(IOError)
 
-    /// Ends the present wait with `.aborted`.
+    /// Ends the current wait with `.aborted`.
     func cancelWrite()
 
     /// Ends the exchange.
     func abort()
 }
 
-/// Content that follows a head in HTTP/1.
+/// The content that follows a request head in HTTP/1.
 final class SocketUpload: UploadSink {
     private let socket: StreamSocket
     private let idle: Duration?
@@ -234,9 +238,9 @@ final class SocketUpload: UploadSink {
     /// Begins after the head.
     ///
     /// - Parameters:
-    ///   - socket: where it was sent.
-    ///   - length: of the content; chunks if that is unknown.
-    ///   - idle: how long the kernel may take nothing.
+    ///   - socket: the connection that carried the head.
+    ///   - length: the length of the content; if unknown, the content is chunked.
+    ///   - idle: the longest time during which the kernel may accept no bytes.
     init(over socket: StreamSocket, _ length: Int?, idle: Duration?) {
         self.socket = socket
         self.idle = idle

@@ -7,8 +7,8 @@ import Synchronization
 
 /// The content of a response, read from its connection.
 ///
-/// It belongs to one exchange: when the connection has begun another one, the body is at its end. If the
-/// body is dropped before its end, the connection closes.
+/// A body belongs to one exchange and ends once the connection has begun another one. If the body is released
+/// before its end, the connection closes.
 final class UpstreamBody: BodySource {
     private let connection: LoopBound<UpstreamConnection>
     private let exchange: Int
@@ -57,7 +57,8 @@ final class UpstreamBody: BodySource {
         connection.finish()
     }
 
-    /// Reads content; an origin may be silent while it receives an upload, which has its own deadlines.
+    /// Reads content; an origin may be silent while it receives an upload, because the upload has its own
+    /// deadlines.
     private func readSome(from connection: UpstreamConnection) async throws(IOError) -> Int {
         let idle = connection.peer.options.idleTimeout
         while true {
@@ -97,7 +98,7 @@ final class UpstreamBody: BodySource {
         }
     }
 
-    /// The content in the buffer, or nil; `next` handles its end and every error.
+    /// Returns the content in the buffer, or `nil`; `next` handles the end of the content and every error.
     func buffered() -> ByteSlice? { buffered(on: connection.value) }
 
     private func buffered(on connection: UpstreamConnection) -> ByteSlice? {
@@ -108,7 +109,7 @@ final class UpstreamBody: BodySource {
         return piece
     }
 
-    /// The content in the buffer, or the content that the kernel has; nil without either.
+    /// Returns the content in the buffer or, if it is empty, in the kernel; `nil` if there is neither.
     func pieceAtHand() -> ByteSlice? {
         let connection = connection.value
         if connection.buffer.isEmpty, let rest = unreadCount(on: connection), rest > 0 {
@@ -120,7 +121,7 @@ final class UpstreamBody: BodySource {
         return buffered(on: connection)
     }
 
-    /// How much of the content is unread, while it may be read.
+    /// Returns the length of the unread content, if it may be read.
     private func unreadCount(on connection: UpstreamConnection) -> Int? {
         guard exchange == connection.exchange, connection.isInTime else { return nil }
         return connection.body?.remaining

@@ -4,9 +4,9 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The way back: waits for the final head of the response.
+/// The response side: waits for the final head.
 extension UpstreamConnection {
-    /// Reads heads until the final one is in `head`; interim ones are passed on.
+    /// Reads heads until the final one is in `head`, and passes interim ones on.
     func readHead(
         answering question: AwaitedAnswer,
         context: inout RequestContext,
@@ -40,14 +40,14 @@ extension UpstreamConnection {
 
     /// The bytes that a head is decoded from.
     private enum Source {
-        /// The read bytes: during an upload, another function reads.
+        /// Bytes already read; during an upload, another function reads.
         case buffer
-        /// The read bytes, and all that can be read without waiting.
+        /// Bytes already read, and all bytes that can be read without waiting.
         case socket
     }
 
     /// Decodes a head.
-    // Never inlined, so that its variables take no room in the frame that is kept while a request waits.
+    // Never inlined: its variables would otherwise enlarge the frame that is kept while a request waits.
     @inline(never)
     private func next(
         answering question: AwaitedAnswer,
@@ -85,11 +85,12 @@ extension UpstreamConnection {
         }
     }
 
-    /// When to check a silent pooled connection: the request continues to wait, but other requests should
-    /// not get a connection like it.
+    /// The time at which to check a silent pooled connection.
+    ///
+    /// The request continues to wait, but other requests should not use similar connections.
     private var confirmation: UInt64 { loop.now &+ 2_000_000_000 }
 
-    /// Checks once in an exchange whether TCP has delivered the request.
+    /// Checks, once per exchange, whether TCP has delivered the request.
     private func checkPeer() {
         guard isUnconfirmed else { return }
         isUnconfirmed = false
@@ -104,7 +105,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads the kernel's bytes; false if there are none.
+    /// Reads the bytes that the kernel has; returns `false` if it has none.
     private func readAtOnce() throws -> Bool {
         do throws(IOError) {
             guard let count = try socket.readNow(into: buffer) else { return false }
@@ -117,8 +118,8 @@ extension UpstreamConnection {
 
     /// Reads the next part of the head during an upload.
     ///
-    /// The wait has steps of a second: the deadline of the response begins when the upload has ended,
-    /// which may be in the middle of a step.
+    /// The wait is divided into steps of one second, since the deadline of the response starts when the
+    /// upload ends, possibly in the middle of a step.
     private func readMore(during upload: Upload, until limit: UInt64) async throws {
         while true {
             let isStep = upload.isRunning
@@ -143,7 +144,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads into the buffer; a cancelled task ends the wait.
+    /// Reads into the buffer; canceling the task ends the wait.
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
             if let count = try socket.readNow(into: buffer, minimum: minimum) { return count }
@@ -151,7 +152,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Waits until the socket is readable; a cancelled task ends the wait.
+    /// Waits until the socket is readable; canceling the task ends the wait.
     private func waitReadable(
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil
@@ -172,13 +173,13 @@ extension UpstreamConnection {
         }
     }
 
-    /// A wait on the socket that ends when the task is cancelled.
+    /// Waits on the socket; canceling the task ends the wait.
     func abortable(_ wait: () async -> IOError?) async throws(IOError) {
         let (bound, exchange) = (LoopBound(self, on: loop), exchange)
         let failure = await withTaskCancellationHandler {
             await wait()
         } onCancel: {
-            // By then the connection may serve another exchange.
+            // The connection may already serve another exchange.
             bound.loop.submit {
                 if bound.value.exchange == exchange { bound.value.socket.abort() }
             }

@@ -1,7 +1,7 @@
 import NetproxyEventIO
 import NetworkCore
 
-/// The way out: the head, and the content if it is in memory.
+/// The request side: sends the head, and the content if it is in memory.
 extension UpstreamConnection {
     /// Begins to write a request; returns the part that the kernel has not accepted yet.
     @inline(never)
@@ -27,8 +27,9 @@ extension UpstreamConnection {
         }
     }
 
-    /// Ignores a close while the request is sent: the origin may have responded before it closed, so that
-    /// the connection still reads a response.
+    /// Ignores a close while the request is being sent.
+    ///
+    /// The origin may have responded before it closed, so the connection still reads a response.
     private func forgive(_ error: IOError) throws {
         guard error == .closedByPeer else { throw fault(error, in: .sending) }
         mayReuse = false

@@ -3,13 +3,13 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Requests whose content streams.
+/// Requests with streamed content.
 extension UpstreamConnection {
-    /// Whether some of the content is still to be sent.
+    /// Whether part of the content has not been sent yet.
     var isUploading: Bool { upload?.isRunning ?? false }
 
-    /// Sends a request whose content streams; returns when the head of the final response is there.
-    // Never inlined: otherwise requests without a stream would have room for a new task in their frame.
+    /// Sends a request with streamed content; returns when the final head of the response has arrived.
+    // Never inlined: otherwise the frames of requests without a stream would reserve space for a new task.
     @inline(never)
     func sendStream(
         of request: consuming Request,
@@ -45,13 +45,13 @@ extension UpstreamConnection {
             await upload.end()
             throw upload.fault ?? error
         }
-        // After a 2xx the origin may still read while it responds. After any other status it does not want
-        // the rest, nor content that it has not requested.
+        // After a 2xx the origin may continue to read while it responds. After any other status it does not
+        // want the rest, nor content that it has not requested.
         if upload.isHeld || head?.status.kind != .successful { await upload.end() }
         context.timings.firstByte = Duration(elapsed: loop.now - started)
         let response = try response()
         if body == nil {
-            // After a complete response the exchange is over, whatever is left of the content.
+            // A complete response ends the exchange, even if part of the content has not been sent.
             self.upload = nil
             await upload.end()
         } else {

@@ -5,7 +5,7 @@ import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
 
-/// One connection to an origin, and the one exchange on it.
+/// One connection to an origin, and the exchange on it.
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
 final class UpstreamConnection: TimerEntry {
@@ -13,45 +13,45 @@ final class UpstreamConnection: TimerEntry {
     private enum Use {
         case inUse
         case idle
-        /// Unused until it is clear that the origin sends no bytes after its response.
+        /// The connection is unused until it is clear that the origin sends no bytes after its response.
         case watched
     }
 
-    // The properties that every exchange uses come first, in few cache lines.
+    // The properties that every exchange uses come first, so that they share few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
     let peer: UpstreamPeer
-    /// Retained until the connection closes: a body may outlive all other users of the pool.
+    /// The owner, retained until the connection closes, since a body may outlive all other users of the pool.
     let owner: any UpstreamConnectionOwner
     let buffer = ReadBuffer()
     /// The number of the current exchange, by which a body detects that its exchange is over.
     private(set) var exchange = 0
-    /// Whether a head of its response has arrived, final or interim.
+    /// Whether a head of the response has arrived, final or interim.
     var hasAnswered = false
-    /// Whether this exchange has no sign yet that the origin is still there.
+    /// Whether the origin has given no sign of life during this exchange.
     var isUnconfirmed = false
     private var use = Use.inUse
-    /// The idle connection that was used before this one.
+    /// The next idle connection in the stack, used before this one.
     var below: UpstreamConnection?
     var mayReuse = true
-    /// The last streamed content, while it may still be sent.
+    /// The streamed content, while it may still be sent.
     var upload: Upload?
     let address: String
     var reader = ResponseReader(limits: .responses)
-    /// The head of the response, until the response is made from it.
+    /// The head of the response, until the response is created from it.
     var head: ResponseHead?
-    /// The rest of the response's content; nil between exchanges.
+    /// The rest of the response's content; `nil` between exchanges.
     var body: BodyReader?
-    /// When the content must be complete, on the loop's clock, and the setting of that limit.
+    /// The deadline of the content on the loop's clock, and the setting behind it.
     private(set) var bodyLimit = UInt64.max
     private(set) var bodySetting: TimeSetting?
     /// Whether the content may still be read.
     var isInTime: Bool { bodyLimit == .max || loop.now < bodyLimit }
-    /// The longest time without use: less if the origin says so.
+    /// The longest idle time, shortened if the origin announces less.
     private(set) var keepAlive: Duration
     /// The generation of the `NameWatch` that last confirmed the address.
     var nameGeneration = 0
-    /// Whether the connection counts among those that wait for a downstream body.
+    /// Whether the connection counts against the share of uploads.
     var holdsUploadShare = false
     private let life = LiveObject(UpstreamConnection.self)
     /// The longest content that is copied from the buffer, in bytes.
@@ -72,7 +72,7 @@ final class UpstreamConnection: TimerEntry {
 
     // MARK: - In the pool
 
-    /// Whether the last exchange left nothing behind.
+    /// Whether the last exchange left the connection clean.
     func canIdle() -> Bool {
         guard mayReuse, buffer.isEmpty, upload?.isComplete ?? true, !socket.isClosed,
             !socket.hasPosted
@@ -100,7 +100,7 @@ final class UpstreamConnection: TimerEntry {
         return socket.isQuiet
     }
 
-    /// Leaves the connection unused for a while before it may become idle.
+    /// Leaves the connection unused for some time before it may become idle.
     func enterWatch(until deadline: UInt64) {
         stayUnused(.watched, until: deadline)
     }
@@ -122,7 +122,7 @@ final class UpstreamConnection: TimerEntry {
         use = .inUse
         loop.remove(self)
         upload?.cancel()
-        // Posted bytes are no longer wanted.
+        // Posted bytes are no longer needed.
         socket.dropPosted()
         socket.close()
         buffer.consume(buffer.count)
@@ -133,20 +133,19 @@ final class UpstreamConnection: TimerEntry {
     // MARK: - One exchange
 
     /// Sends the request and returns when the head of the final response has arrived.
-    ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - context: gets the facts of the attempt.
-    ///   - limit: when the response must have arrived, on the loop's clock.
+    ///   - context: receives the facts of the attempt.
+    ///   - limit: the deadline of the response, on the loop's clock.
     /// - Returns: the response, whose body may still be arriving.
-    /// - Throws: `http_response_timeout` past the limit, else the error of the attempt.
+    /// - Throws: `http_response_timeout` after the limit, otherwise the error of the attempt.
     func send(
         _ request: consuming Request,
         context: inout RequestContext,
         until limit: UInt64 = .max
     ) async throws -> Response {
         guard !Task.isCancelled else {
-            // The caller is gone, so the request is not sent.
+            // The caller has canceled, so do not send the request.
             owner.release(self)
             throw fault(.aborted, in: .connecting)
         }
@@ -184,7 +183,7 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    /// Makes the response from the head that has arrived.
+    /// Creates the response from the received head.
     @inline(never)
     func response() throws -> Response {
         var taken: ResponseHead?
@@ -195,7 +194,7 @@ final class UpstreamConnection: TimerEntry {
             keepAlive = KeepAliveHint.limit(peer.options.keepAlive, by: head.headers)
             if keepAlive <= .zero { mayReuse = false }
         }
-        // Moved, not copied, since it is edited in place.
+        // Move the headers rather than copy them, since they are edited in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
@@ -213,7 +212,7 @@ final class UpstreamConnection: TimerEntry {
         )
     }
 
-    /// Makes the body of a response, and ends the exchange if all of it is here.
+    /// Creates the body of a response, and ends the exchange if the whole body has arrived.
     @inline(__always)
     private func makeBody(_ content: ResponseContent, _ framing: BodyFraming) -> HTTPBody {
         switch content {
@@ -224,7 +223,8 @@ final class UpstreamConnection: TimerEntry {
             owner.releaseAfterSilence(self)
             return .empty
         case .buffered(let length):
-            // A short one is copied: the connection keeps its slab, and the caller only the content.
+            // Copy short content, so that the connection keeps its slab and the caller keeps only the
+            // content.
             let isShort = length <= UpstreamConnection.copiedLength
             let bytes = isShort ? buffer.copy(length) : buffer.take(length)
             owner.release(self)
@@ -264,7 +264,7 @@ final class UpstreamConnection: TimerEntry {
         owner.release(self)
     }
 
-    /// Closes the connection, since the reader of the body does not want the rest.
+    /// Closes the connection because the reader of the body does not want the rest.
     func cancelBody(of exchange: Int) {
         guard exchange == self.exchange, body != nil else { return }
         body = nil
@@ -278,7 +278,7 @@ final class UpstreamConnection: TimerEntry {
         let mayBeStale = exchange > 1 && isUntouched
         var error = error
         if error == .timedOut, mayBeStale, socket.isPeerSilent {
-            // The limit was shorter than TCP's patience, but the connection is dead.
+            // The limit was shorter than TCP's own, but the connection is dead.
             error = .unresponsive("nothing was acknowledged")
         }
         if case .unresponsive = error { owner.distrust(address) }

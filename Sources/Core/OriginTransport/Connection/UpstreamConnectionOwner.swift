@@ -1,4 +1,4 @@
-/// Lends connections, and takes them back.
+/// An owner that lends connections and takes them back.
 protocol UpstreamConnectionOwner: AnyObject {
     /// Takes a connection back after a complete exchange.
     func release(_ connection: UpstreamConnection)
@@ -6,16 +6,15 @@ protocol UpstreamConnectionOwner: AnyObject {
     /// Takes a connection back whose origin announced content that it must not send.
     func releaseAfterSilence(_ connection: UpstreamConnection)
 
-    /// Learns that a connection closes, whatever it was doing.
+    /// Handles the close of a connection in any state.
     func closed(_ connection: UpstreamConnection)
 
-    /// Learns that a connection no longer waits for an app's content.
+    /// Handles a connection that no longer waits for the client's content.
     func uploadEnded(on connection: UpstreamConnection)
 
-    /// Learns that a connection to this address is dead, or seems so: those that wait for work have
-    /// probably died with it.
+    /// Handles a connection to this address that is dead or appears to be.
     ///
-    /// A way that is gone takes all connections over it along, and each would cost the request that
-    /// tries it as much time as the first one did.
+    /// Idle connections to the address have probably failed with it: a failed network path breaks all
+    /// connections over it. Without this, each of them would cost one request as much time as the first.
     func distrust(_ address: String)
 }

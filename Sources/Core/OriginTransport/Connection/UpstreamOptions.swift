@@ -14,67 +14,65 @@ public struct UpstreamOptions: Sendable {
     /// The versions of HTTP that connections may use.
     @nonexhaustive
     public enum HTTPVersions: Sendable, Hashable {
-        /// With TLS what the origin chooses of HTTP/2 and HTTP/1.1 (ALPN, RFC 7301); without TLS HTTP/1.1.
+        /// HTTP/2 or HTTP/1.1 with TLS, as the origin chooses (ALPN, RFC 7301); HTTP/1.1 without TLS.
         case automatic
         /// HTTP/1.1.
         case http1
-        /// HTTP/2 and nothing else: chosen by ALPN with TLS, by prior knowledge without (RFC 9113 §3.3).
+        /// HTTP/2 only: by ALPN with TLS, by prior knowledge without (RFC 9113 §3.3).
         case http2
     }
 
     /// The maximum duration of resolving, connecting and the TLS handshake together.
     ///
-    /// Default 10 s; `nil` leaves it to the system.
+    /// Default 10 s; `nil` uses the system's limit.
     public var connectTimeout: Duration? = .seconds(10)
-    /// The maximum time to the head of the response once the request is sent.
+    /// The maximum time from the sent request to the head of the response.
     ///
-    /// Default 10 minutes, like the SDKs of language models, whose answers take that long; `nil` waits
-    /// for as long as the server lives. A server that is gone is found by TCP, within 30 s, whatever
-    /// the limit is.
+    /// Default 10 minutes, like the SDKs of language models, whose responses can take that long; `nil` sets
+    /// no limit. TCP detects an unreachable server within 30 s, regardless of this limit.
     public var responseTimeout: Duration? = .seconds(600)
-    /// How long no byte of a body may move, in either direction; also of a stream of events, and of a
-    /// connection that has switched to another protocol.
+    /// The maximum time without a byte of a body in either direction.
     ///
-    /// Default 10 minutes; `nil` for as long as the server lives.
+    /// The limit also applies to event streams and to connections that have switched to another protocol.
+    /// Default 10 minutes; `nil` sets no limit.
     public var idleTimeout: Duration? = .seconds(600)
     /// The maximum number of connections, for each event loop; at least 1.
     ///
     /// Default 128.
     public var connections = 128
-    /// How long a connection is kept without use; less where the server announces less
-    /// (`Keep-Alive: timeout`).
+    /// The maximum idle time of a connection, shortened if the server announces less (`Keep-Alive: timeout`).
     ///
     /// Default 90 s.
     public var keepAlive: Duration = .seconds(90)
-    /// How many requests may wait for a connection, for each event loop; one more is
-    /// `connection_limit_reached`.
+    /// The maximum number of requests that may wait for a connection, for each event loop.
     ///
-    /// Default `nil`: any number.
+    /// Another request fails with `connection_limit_reached`. Default `nil`: no limit.
     public var queueLength: Int?
-    /// The maximum wait of a request for a connection, in addition to its own deadline.
+    /// The maximum wait of a request for a connection, in addition to the request's own deadline.
     ///
-    /// Default `nil`: as long as its deadline lets it.
+    /// Default `nil`: only the deadline limits the wait.
     public var queueTimeout: Duration?
-    /// A PEM file with the certificates to trust, or the PEM text itself; the system's roots if `nil`.
+    /// A PEM file with the trusted certificates, or the PEM text itself; `nil` for the system's roots.
     public var authorities: String?
-    /// Whether the system's roots count besides those of `authorities`.
+    /// Whether the system's roots are trusted in addition to `authorities`.
     public var addsSystemRoots = false
-    /// The oldest TLS version.
+    /// The minimum TLS version.
     ///
     /// Default 1.2.
     public var minimumTLSVersion = TLSVersion.tls12
-    /// A PEM file with our own certificate chain, or the PEM text itself; it goes with `certificateKey`.
+    /// A PEM file with our own certificate chain, or the PEM text itself; requires `certificateKey`.
     public var certificate: String?
     /// A PEM file with the key of `certificate`, or the PEM text itself, without a passphrase.
     public var certificateKey: String?
-    /// `sha256/BASE64` of public keys, one of which the chain must hold; empty: any chain.
+    /// The accepted public keys as `sha256/BASE64`; empty accepts any chain.
+    ///
+    /// One certificate of the chain must have one of these keys.
     public var pins: [String] = []
-    /// The name to request and to verify instead of the origin's host.
+    /// The server name to send and to verify instead of the origin's host.
     public var serverName: String?
-    /// Another proxy on the way to every origin; `nil`: that of `proxyEnvironment`, or none.
+    /// Another proxy on the way to every origin; `nil` uses `proxyEnvironment`, or no proxy.
     public var proxy: ParentProxy?
-    /// The proxies of the environment, for origins that they are for; `nil` ignores `http_proxy` and its
-    /// like.
+    /// The proxies of the environment; `nil` ignores `http_proxy` and related variables.
     ///
     ///     options.proxyEnvironment = try ProxyEnvironment()
     public var proxyEnvironment: ProxyEnvironment?
@@ -82,8 +80,10 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default `automatic`.
     public var versions = HTTPVersions.automatic
-    /// The path of a unix socket on which the server of every origin listens, of 1 to 107 bytes, such as
-    /// that of a container engine; no name is resolved and no proxy asked.
+    /// The path of a unix socket that replaces the server of every origin, 1 to 107 bytes.
+    ///
+    /// A container engine listens on such a socket, for example. Names are not resolved, and proxies are not
+    /// used.
     public var unixSocket: String?
 
     /// The value of `Host` in requests.
@@ -99,15 +99,15 @@ public struct UpstreamOptions: Sendable {
     /// The value of `Host` in requests.
     package var host = SentHost.origin
 
-    /// How long a connection in HTTP/2 at work may be silent before it is asked whether it is there, and how
-    /// long the answer may take.
+    /// The silence after which an active HTTP/2 connection sends a PING, and the maximum wait for its
+    /// acknowledgment.
     package var peerSilence = Duration.seconds(15)
 
     /// The names of these limits in errors.
     package var timeSettings = TimeSettings.options
     /// The source of the host names.
     package var nameSource = Resolver.Source.configuration
-    /// The addresses of the origin that may be dialled.
+    /// The origin's addresses to which connections are permitted.
     package var destinations = DestinationPolicy.any
 
     /// The defaults.
@@ -115,9 +115,9 @@ public struct UpstreamOptions: Sendable {
 }
 
 extension UpstreamOptions {
-    /// Refuses options that cannot work when they are set, not at the first request.
+    /// Rejects unusable options when they are set, rather than at the first request.
     ///
-    /// - Throws: `proxy_internal_error` with the option, the expected value and the found one.
+    /// - Throws: `proxy_internal_error` with the option, the expected value and the actual one.
     func check() throws(NetworkError) {
         guard (certificate == nil) == (certificateKey == nil) else {
             let missing = certificate == nil ? "certificate" : "certificateKey"

@@ -4,36 +4,40 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// The other end of a pool's connections, with the common parts of all requests to it.
+/// The remote end of a pool's connections, with the common parts of all requests to it.
 package final class UpstreamPeer {
-    /// The source of the requests, and so what ends them.
+    /// The source of the requests, which determines what can end them.
     package enum Service: Sendable {
-        /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
-        /// caller may read a body for as long as it likes.
+        /// Requests of arbitrary tasks.
+        ///
+        /// Canceling the task ends a wait. The deadline applies to the head, since a caller may read a body
+        /// for any length of time.
         case callers
-        /// Those of the apps that are connected to this loop: the end of the app's connection ends a
-        /// wait, through its `AbortRelay`, and the deadline is one of the whole response.
+        /// Requests of the clients that are connected to this loop.
+        ///
+        /// The end of the client's connection ends a wait through its `AbortRelay`. The deadline applies to
+        /// the whole response.
         case connections
     }
 
     package let origin: Origin
     package let options: UpstreamOptions
     let service: Service
-    /// What precedes a request's path: empty, or the origin where a proxy forwards plain requests
-    /// (RFC 9112 §3.2.2).
+    /// The prefix of a request's path: empty, or the origin if a proxy forwards plain requests (RFC 9112
+    /// §3.2.2).
     private let targetPrefix: String
 
     init(_ origin: Origin, _ options: UpstreamOptions, serving service: Service) {
         self.origin = origin
         self.options = options
         self.service = service
-        // A unix socket leads to the server itself, whatever proxy is named.
+        // A unix socket leads to the server itself, regardless of any configured proxy.
         let proxy = options.unixSocket == nil ? options.proxy : nil
         let isRelayed = proxy.map { !$0.isSOCKS && origin.scheme == .http } ?? false
         targetPrefix = isRelayed ? origin.description : ""
     }
 
-    /// Whether requests may share a connection, in HTTP/2.
+    /// Whether requests may share an HTTP/2 connection.
     var maySpeakHTTP2: Bool {
         switch options.versions {
         case .http1: false
@@ -42,7 +46,7 @@ package final class UpstreamPeer {
         }
     }
 
-    /// The protocols that TLS offers (RFC 7301), the preferred one first.
+    /// The protocols offered in TLS (RFC 7301), in order of preference.
     var offer: [String] {
         switch options.versions {
         case .http1: offersHTTP1
@@ -51,10 +55,10 @@ package final class UpstreamPeer {
         }
     }
 
-    /// Whether nothing but HTTP/2 will do.
+    /// Whether only HTTP/2 is acceptable.
     var insistsOnHTTP2: Bool { options.versions == .http2 }
 
-    /// The error of an origin that does not choose HTTP/2 where nothing else will do.
+    /// The error if an origin does not choose HTTP/2 although only HTTP/2 is acceptable.
     var lacksHTTP2: NetworkError {
         NetworkError(
             .tlsProtocolError,
@@ -64,14 +68,14 @@ package final class UpstreamPeer {
         )
     }
 
-    /// The protocols that TLS offers for a connection in HTTP/1.
+    /// The protocols offered in TLS for an HTTP/1 connection.
     let offersHTTP1 = ["http/1.1"]
 
-    /// The limit of a phase, for the error of a timeout.
+    /// Returns the limit of a phase, for the error of a timeout.
     func setting(of phase: TimeoutPhase) -> TimeSetting {
         let names = options.timeSettings
         return switch phase {
-        // Without such a limit, none is passed.
+        // The queue times out only if it has a limit.
         case .queue: names.setting("pool.wait", "queueTimeout", options.queueTimeout ?? .zero)
         case .resolving, .connecting, .handshake:
             names.setting("timeouts.connect", "connectTimeout", options.connectTimeout)
@@ -102,12 +106,12 @@ package final class UpstreamPeer {
         )
     }
 
-    /// The error for a 407; nil if no proxy responds instead of the origin.
+    /// Returns the error for a 407; `nil` if no proxy responds for the origin.
     func refusal(_ headers: HTTPHeaders) -> NetworkError? {
         targetPrefix.isEmpty ? nil : options.proxy?.refusal(headers)
     }
 
-    /// Writes a request's head as the peer expects it: the origin, or the proxy that forwards to it.
+    /// Writes a request's head in the form that the peer expects, which is the origin or a forwarding proxy.
     func encodeHead(
         of request: borrowing Request,
         _ framing: BodyFraming,
@@ -130,7 +134,7 @@ package final class UpstreamPeer {
         case .origin: return request.origin.authority
         case .name(let name): return name
         case .request:
-            // HTTP/1.0 needs none, and an empty one names no host.
+            // HTTP/1.0 requires no `Host`, and an empty one names no host.
             guard let host = request.headers[.host], !host.isEmpty else {
                 return request.origin.authority
             }
@@ -138,14 +142,14 @@ package final class UpstreamPeer {
         }
     }
 
-    /// The hop-by-hop fields for the proxy on the way.
+    /// Returns the hop-by-hop fields for the proxy on the way.
     private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
         var fields = HopFields.of(headers)
         options.proxy?.authorize(&fields)
         return fields
     }
 
-    /// The target for the proxy on the way (RFC 9112 §3.2.2).
+    /// Returns the target for the proxy on the way (RFC 9112 §3.2.2).
     private func absoluteForm(of target: String) -> String {
         target == "*" ? targetPrefix : targetPrefix + target
     }

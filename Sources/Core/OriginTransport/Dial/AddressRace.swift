@@ -1,15 +1,16 @@
 package import NetproxyEventIO
 
-/// Connects to the first of several addresses that answers (RFC 8305): each has a head start over the
-/// next, so that one that leads nowhere costs a moment and not half of the time there is.
+/// Connects to the first of several addresses that accepts (RFC 8305).
 ///
-/// The families alternate: where one of them leads nowhere, its addresses usually all do.
+/// Each address has a head start over the next one, so an unreachable address costs a moment instead of half
+/// of the available time. Address families alternate, since the addresses of one family usually fail
+/// together.
 package enum AddressRace {
-    /// The head start of an address before the next one is tried beside it.
+    /// The delay before the next address is tried in parallel.
     package struct HeadStarts: Sendable {
-        /// That of the first address.
+        /// The head start of the first address.
         package let first: Duration
-        /// The head start of the others, once the first did not accept in time.
+        /// The head start of each later address, if the first one did not accept in time.
         package let later: Duration
 
         package init(first: Duration, later: Duration) {
@@ -17,7 +18,7 @@ package enum AddressRace {
             self.later = later
         }
 
-        /// The head starts of RFC 8305 §5: the recommended 250 ms, then the shortest allowed one.
+        /// The delays of RFC 8305 §5: the recommended 250 ms, then the shortest permitted delay.
         package static let standard = HeadStarts(
             first: .milliseconds(250),
             later: .milliseconds(100)
@@ -27,20 +28,20 @@ package enum AddressRace {
     private enum Event: Sendable {
         case connected(LoopBound<StreamSocket>)
         case failed(IOError)
-        /// So many attempts were made when the last one's head start ended.
+        /// The last head start has ended; contains the number of attempts when it began.
         case waited(Int)
     }
 
     /// Opens a connection.
     ///
     /// - Parameters:
-    ///   - addresses: in the order to try them.
-    ///   - loop: where the connection will live; call it there.
-    ///   - deadline: on the loop's clock, for all of them together.
-    ///   - headStarts: of each address over the next.
+    ///   - addresses: the addresses, in order of preference.
+    ///   - loop: the loop of the connection; must be the current loop.
+    ///   - deadline: the common deadline of all attempts, on the loop's clock.
+    ///   - headStarts: the head start of each address over the next one.
     /// - Returns: the connection, which the caller closes.
-    /// - Throws: `.unknownHost` without addresses, else why none could be reached, or `.aborted` when
-    ///   the task is cancelled.
+    /// - Throws: `.unknownHost` without addresses, `.aborted` if the task is canceled, otherwise the most
+    ///   specific error of the attempts.
     package static func connect(
         to addresses: [SocketAddress],
         on loop: EventLoop,
@@ -61,7 +62,7 @@ package enum AddressRace {
         .get().value
     }
 
-    /// The addresses with their families in turn, beginning with the first one's (RFC 8305 §4).
+    /// Returns the addresses with alternating families, beginning with the first one's (RFC 8305 §4).
     package static func alternating(_ addresses: [SocketAddress]) -> [SocketAddress] {
         let preferred = addresses.filter { $0.family == addresses.first?.family }
         let others = addresses.filter { $0.family != addresses.first?.family }
@@ -87,7 +88,7 @@ package enum AddressRace {
             case .failed(let error):
                 failed += 1
                 failure = telling(failure, error)
-                // A cancelled race has no other address to try.
+                // A canceled race does not try other addresses.
                 guard error != .aborted, failed < addresses.count else {
                     return .failure(error == .aborted ? error : failure ?? error)
                 }
@@ -133,8 +134,9 @@ package enum AddressRace {
         }
     }
 
-    /// Which of two failures says more: one of the peer, and not that a family of addresses has no
-    /// route here.
+    /// Returns the more specific of two errors.
+    ///
+    /// An error of the peer is more specific than the lack of a route for an address family.
     private static func telling(_ earlier: IOError?, _ later: IOError) -> IOError {
         guard let earlier else { return later }
         switch later {

@@ -1,18 +1,19 @@
 package import NetproxyEventIO
 
-/// The addresses that may be dialled for a name.
+/// The addresses to which a name may lead.
 ///
-/// The policy judges the address of the connection itself, so that a second lookup cannot replace it.
+/// The policy checks the address of the connection itself, so a second lookup cannot replace it.
 package enum DestinationPolicy: Sendable, Hashable {
     /// Any address: the configuration names the host.
     case any
-    /// Any but link-local and metadata addresses: the configuration names the host, and
-    /// its DNS must not lead to the machine's own credentials.
+    /// Any address except link-local and metadata addresses.
+    ///
+    /// The configuration names the host, but its DNS must not lead to the machine's own credentials.
     case anyButLink
-    /// The Internet only: the app names the host.
+    /// Only addresses on the Internet: the client names the host.
     case world
 
-    /// Whether a connection may go there.
+    /// Whether connections to an address are permitted.
     package func admits(_ address: SocketAddress) -> Bool {
         switch self {
         case .any: true

@@ -2,24 +2,25 @@ package import NetproxyEventIO
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Connects to a host by name: resolves it, omits forbidden addresses, and uses the first address that
-/// accepts.
+/// Connects to a host by name.
+///
+/// Resolves the name, drops forbidden addresses, and uses the first address that accepts.
 package enum HostDialer {
     /// Opens a connection.
     ///
     /// - Parameters:
     ///   - host: a name or an IP address.
     ///   - port: the TCP port.
-    ///   - title: its name in errors, if that differs.
-    ///   - policy: which of the host's addresses may be dialled.
-    ///   - source: who names the host.
+    ///   - title: the name in errors, if different.
+    ///   - policy: the permitted addresses.
+    ///   - source: the source of the host name.
     ///   - setting: the setting of the deadline, for the error of a timeout.
-    ///   - loop: where the connection will live; call it there.
-    ///   - deadline: on the loop's clock, for everything together.
-    ///   - timings: gets the times of resolving and connecting.
+    ///   - loop: the loop of the connection; must be the current loop.
+    ///   - deadline: the deadline of all steps together, on the loop's clock.
+    ///   - timings: receives the times of resolving and connecting.
     /// - Returns: the connection, which the caller closes.
-    /// - Throws: what `FaultTable` says of the fault, `cancelled` when the task is, or
-    ///   `http_request_denied` when the policy leaves no address.
+    /// - Throws: the error from `FaultTable`, `cancelled` if the task is canceled, or `http_request_denied`
+    ///   if the policy permits none of the addresses.
     package static func connect(
         to host: String,
         port: UInt16,

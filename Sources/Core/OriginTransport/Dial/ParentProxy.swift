@@ -4,19 +4,19 @@ import NetproxyHTTP1
 import NetproxyHTTPMessage
 public import NetworkCore
 
-/// Another proxy on the way to origins, such as a company's; it is spoken to in plain HTTP, or SOCKS5.
+/// Another proxy on the way to origins, such as a company proxy; it uses plain HTTP or SOCKS5.
 ///
-/// A SOCKS5 proxy sees the names of all origins, and the content of what goes to an `http` origin. Of an
-/// HTTP proxy, requests to an `https` origin go through a tunnel, of which the proxy sees the origin's name
-/// alone; those to an `http` origin it can read, credentials included. It resolves the origins' names.
+/// A SOCKS5 proxy sees the names of all origins, and the content of requests to `http` origins. An HTTP proxy
+/// tunnels requests to an `https` origin and sees only the origin's name. It can read requests to an `http`
+/// origin, including credentials. The proxy resolves the origins' names.
 public struct ParentProxy: Sendable {
-    /// Its name or address.
+    /// The proxy's name or address.
     public let host: String
-    /// Its port.
+    /// The proxy's port.
     public let port: UInt16
     /// The value of `Proxy-Authorization`.
     private let authorization: Secret?
-    /// Whether it speaks SOCKS5 and not HTTP.
+    /// Whether the proxy speaks SOCKS5 rather than HTTP.
     let isSOCKS: Bool
     private let account: SOCKSHandshake.Account?
 
@@ -40,12 +40,12 @@ public struct ParentProxy: Sendable {
     /// A SOCKS5 proxy (RFC 1928), which resolves the origins' names.
     ///
     /// - Parameters:
-    ///   - host: its name or address.
-    ///   - port: its port.
-    ///   - username: of an account (RFC 1929), at most 255 bytes; `nil` without one.
-    ///   - password: of the account, at most 255 bytes.
+    ///   - host: the proxy's name or address.
+    ///   - port: the proxy's port.
+    ///   - username: the user name (RFC 1929), at most 255 bytes; `nil` for no account.
+    ///   - password: the password, at most 255 bytes.
     /// - Returns: the proxy.
-    /// - Throws: `credential_unavailable` for a name or a password that is longer.
+    /// - Throws: `credential_unavailable` if the user name or the password is too long.
     public static func socks5(
         host: String,
         port: UInt16 = 1080,
@@ -67,7 +67,8 @@ public struct ParentProxy: Sendable {
 
     /// A proxy that requires a user name and password (`Basic`, RFC 7617).
     ///
-    /// - Throws: `credential_unavailable` if the name holds a colon, or either a control character.
+    /// - Throws: `credential_unavailable` if the name contains a colon, or either text contains a control
+    ///   character.
     public init(
         host: String,
         port: UInt16,
@@ -90,10 +91,10 @@ public struct ParentProxy: Sendable {
         hopFields.append(.proxyAuthorization, validated: authorization.reveal())
     }
 
-    /// What a 407 means, which the next proxy alone may send (RFC 9110 §11.7.1): it has not acted on
-    /// the request, and the lack is ours.
+    /// Returns the error for a 407, which only the next proxy may send (RFC 9110 §11.7.1).
     ///
-    /// `headers` are the fields of the 407, which name what the proxy accepts instead.
+    /// The proxy has not acted on the request, and the missing credential is our own fault. `headers` are the
+    /// fields of the 407, which list the accepted schemes.
     func refusal(_ headers: HTTPHeaders) -> NetworkError {
         let schemes = ParentProxy.schemes(in: headers)
         let detail =
@@ -113,11 +114,13 @@ public struct ParentProxy: Sendable {
         )
     }
 
-    /// The schemes of `Proxy-Authenticate` (RFC 9110 §11.7.1), at most four, as the proxy writes them.
+    /// Returns the schemes of `Proxy-Authenticate` (RFC 9110 §11.7.1), at most four, as the proxy writes
+    /// them.
     private static func schemes(in headers: HTTPHeaders) -> [String] {
         var schemes: [String] = []
         for line in headers.values(of: .proxyAuthenticate) {
-            // A parameter has a `=`, and a comma in a quoted text is followed by no scheme alone.
+            // A parameter contains `=`, and text after a comma in a quoted string does not look like a lone
+            // scheme.
             for part in line.split(separator: ",") {
                 let words = part.split(separator: " ", omittingEmptySubsequences: true)
                 guard let first = words.first, Grammar.isToken(String(first)),
@@ -129,10 +132,11 @@ public struct ParentProxy: Sendable {
         return Array(schemes.prefix(4))
     }
 
-    /// Asks the proxy for a tunnel: by SOCKS5, or by CONNECT (RFC 9110 §9.3.6), in which TLS with the
-    /// origin then begins.
+    /// Opens a tunnel through the proxy by SOCKS5, or by CONNECT (RFC 9110 §9.3.6).
     ///
-    /// - Throws: `destination_unavailable` when the proxy refuses, and the errors of reading and writing.
+    /// TLS with the origin then begins inside the tunnel.
+    ///
+    /// - Throws: `destination_unavailable` if the proxy refuses, and the errors of reading and writing.
     func openTunnel(
         over socket: StreamSocket,
         to origin: Origin,
@@ -190,7 +194,7 @@ public struct ParentProxy: Sendable {
         }
     }
 
-    /// Sends the request for a tunnel, and reads the proxy's response.
+    /// Sends the CONNECT request, and reads the proxy's response.
     private func connect(
         over socket: StreamSocket,
         to origin: Origin,
@@ -230,7 +234,7 @@ public struct ParentProxy: Sendable {
             let reason = (error as? HTTP1Error)?.reason ?? "it cannot be read"
             throw .system("\(name) sent a malformed response: \(reason)")
         }
-        // The origin speaks second.
+        // The server never speaks first in the tunnel.
         guard head.status.kind != .successful || buffer.isEmpty else {
             throw .system("\(name) sent data after the CONNECT response")
         }

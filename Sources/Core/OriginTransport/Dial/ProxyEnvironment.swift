@@ -2,19 +2,20 @@ import FoundationEssentials
 import NetproxyHTTPMessage
 public import NetworkCore
 
-/// The proxies that an environment names: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
+/// The proxies named by the environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
 ///
-/// As curl reads them: the lower-case names win, `HTTP_PROXY` alone is not read, since a CGI program's client
-/// can set it, and an empty value names no proxy. A proxy is `[SCHEME://][NAME:PASSWORD@]HOST[:PORT]` with
-/// the scheme `http`, `socks5` or `socks5h`. An exception is a host, perhaps with a port, which covers the
-/// names below it, a network such as `10.0.0.0/8`, or `*`. Servers on this machine are reached directly.
+/// The rules are those of curl. Lower-case names take precedence. `HTTP_PROXY` is ignored, since the client
+/// of a CGI program can set it. An empty value names no proxy. A proxy is
+/// `[SCHEME://][NAME:PASSWORD@]HOST[:PORT]` with the scheme `http`, `socks5` or `socks5h`. An exception is a
+/// host with an optional port, which also covers its subdomains, a network such as `10.0.0.0/8`, or `*`.
+/// Servers on this machine are reached directly.
 public struct ProxyEnvironment: Sendable {
     private let proxies: [Origin.Scheme: ParentProxy]
     private let exceptions: [String]
 
     /// Reads variables, by default those of this process.
     ///
-    /// - Throws: `proxy_internal_error` that names the variable without a valid proxy.
+    /// - Throws: `proxy_internal_error` that names the variable with an invalid proxy.
     public init(_ variables: [String: String]? = nil) throws(NetworkError) {
         let variables = variables ?? ProcessInfo.processInfo.environment
         func value(_ names: String...) -> (name: String, text: String)? {
@@ -36,7 +37,7 @@ public struct ProxyEnvironment: Sendable {
             .split { $0 == "," || $0 == " " }.map(String.init)
     }
 
-    /// The proxy on the way to an origin; `nil` if it is reached directly.
+    /// Returns the proxy on the way to an origin; `nil` if the origin is reached directly.
     public func proxy(for origin: Origin) -> ParentProxy? {
         guard !origin.isLoopback, !exceptions.contains(where: { covers($0, origin) }) else {
             return nil
@@ -53,7 +54,7 @@ public struct ProxyEnvironment: Sendable {
             else { return false }
             return address.isIn(network, length: length)
         }
-        // One that names a port is for that port.
+        // An exception with a port applies to that port only.
         guard let authority = Authority(exception.trimming(prefixes: ["*.", "."])) else {
             return false
         }
@@ -86,7 +87,7 @@ public struct ProxyEnvironment: Sendable {
         }
         let isSOCKS = scheme == "socks5" || scheme == "socks5h"
         guard isSOCKS || scheme == "http", let authority = Authority(String(rest)) else {
-            // Not the text: it may hold a password.
+            // The error omits the text, which may contain a password.
             throw NetworkError(
                 .internalError,
                 side: .proxy,
@@ -113,7 +114,7 @@ public struct ProxyEnvironment: Sendable {
 }
 
 extension String {
-    /// Without the first of some prefixes that it has.
+    /// Returns the text without the first of the prefixes that matches.
     fileprivate func trimming(prefixes: [String]) -> String {
         for prefix in prefixes where hasPrefix(prefix) { return String(dropFirst(prefix.count)) }
         return self

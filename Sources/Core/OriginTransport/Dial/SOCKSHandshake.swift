@@ -3,9 +3,9 @@ import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// Asks a SOCKS5 proxy for a connection to an origin (RFC 1928), which the proxy resolves.
+/// Requests a connection to an origin from a SOCKS5 proxy (RFC 1928), which resolves the name.
 struct SOCKSHandshake {
-    /// User name and password (RFC 1929).
+    /// A user name and password (RFC 1929).
     struct Account: Sendable {
         let username: String
         let password: Secret
@@ -32,9 +32,9 @@ struct SOCKSHandshake {
         self.setting = setting
     }
 
-    /// Makes the proxy connect; the bytes after that belong to the origin.
+    /// Makes the proxy connect; all later bytes belong to the origin.
     ///
-    /// - Throws: `destination_unavailable` when the proxy refuses, and the errors of reading and writing.
+    /// - Throws: `destination_unavailable` if the proxy refuses, and the errors of reading and writing.
     func run(to origin: Origin) async throws(NetworkError) {
         try await send(account == nil ? [5, 1, 0] : [5, 2, 0, 2])
         let method = try await receive(2)
@@ -53,7 +53,7 @@ struct SOCKSHandshake {
             let reason = SOCKSHandshake.reason(reply[1])
             throw fault("does not connect to \(origin.authority): \(reason)")
         }
-        // The address that it connected from, and two bytes of port.
+        // The proxy's outgoing address, and two bytes of port.
         switch reply[3] {
         case 1: _ = try await receive(4 + 2)
         case 4: _ = try await receive(16 + 2)
@@ -74,7 +74,7 @@ struct SOCKSHandshake {
         }
     }
 
-    /// The type and the bytes of a host.
+    /// Returns the type and the bytes of a host.
     private func address(of origin: Origin) throws(NetworkError) -> [UInt8] {
         switch IPAddress(origin.host) {
         case .v4(let octets)?: return [1] + SOCKSHandshake.bytes(octets)
@@ -86,7 +86,7 @@ struct SOCKSHandshake {
         }
     }
 
-    /// In network byte order.
+    /// Returns the bytes of a number in network byte order.
     private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
         (0..<Number.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
@@ -121,7 +121,7 @@ struct SOCKSHandshake {
         )
     }
 
-    /// RFC 1928 §6.
+    /// Returns the reason for a reply code (RFC 1928 §6).
     private static func reason(_ code: UInt8) -> String {
         switch code {
         case 2: "its rules do not allow it"

@@ -2,7 +2,7 @@ import NetproxyEventIO
 import NetproxyHTTP1
 import NetworkCore
 
-/// The one table of the errors on an upstream connection, with the words of the log.
+/// The table of the errors on an upstream connection, with their messages in the log.
 enum FaultTable {
     /// Translates an I/O error.
     ///
@@ -49,7 +49,7 @@ enum FaultTable {
         phase == .resolving || phase == .connecting || phase == .handshake
     }
 
-    /// The kind and the message of an error on the side of the peer.
+    /// Returns the kind and the message of an error caused by the peer.
     private static func upstreamFault(
         _ fault: IOError,
         in phase: TimeoutPhase,

@@ -4,17 +4,17 @@ package import NetproxyHTTP1
 package import NetproxyHTTP2
 import NetproxyLiveObjects
 
-/// The stream of one exchange: its state, the content that has arrived, and the two tasks that may wait for it.
+/// The stream of one exchange: its state, the received content, and the two tasks that may wait for it.
 ///
-/// It performs the actions of `StreamState` that concern the tasks. The caller performs the rest: it resets and
-/// forgets the stream. The reader waits on this object itself. Not `Sendable`.
+/// It performs the actions of `StreamState` that concern the tasks. The caller performs the others: it resets
+/// and forgets the stream. The reader waits on this object itself. Not `Sendable`.
 package final class ExchangeStream: StreamWait {
     package let id: Int32
     package var state = StreamState()
     package var content = ContentQueue()
-    /// The number of queued bytes that are not on their way.
+    /// The number of queued bytes that have not been sent.
     package private(set) var unsent = 0
-    /// The waits of the writer; `nil` before the first.
+    /// The wait of the writer; `nil` before the first wait.
     private var room: StreamWait?
     private let life = LiveObject(ExchangeStream.self)
 
@@ -25,77 +25,77 @@ package final class ExchangeStream: StreamWait {
 
     // MARK: - Events of the session
 
-    /// A final head has arrived.
+    /// Handles the final head.
     package func receiveHead(_ framing: BodyFraming) {
         _ = state.receiveHead(framing)
         endWait(.news)
     }
 
-    /// Content has arrived; the reader has no use for it if the message is over.
+    /// Handles received content, which is dropped if the message is over.
     package func receive(_ piece: ByteSlice) {
         guard state.receive(piece.count) == .deliver else { return }
         content.append(piece)
         endWait(.news)
     }
 
-    /// The message is complete.
+    /// Handles the end of the message.
     package func receiveEnd() {
         _ = state.receiveEnd()
         endWait(.news)
     }
 
-    /// The message breaks the rules.
+    /// Handles a message that violates the protocol.
     package func refuse(_ fault: HTTP2Fault) {
         _ = state.refuse(fault)
         endWait(.news)
     }
 
-    /// Queued content is on its way.
+    /// Handles the sending of queued content.
     package func sent(_ count: Int) {
         unsent -= count
         room?.endWait(.news)
     }
 
-    /// The stream is closed.
+    /// Handles the end of the stream.
     package func close(_ end: StreamState.End) -> StreamState.Action {
         wakeAll(after: state.close(end))
     }
 
     // MARK: - Decisions of the exchange
 
-    /// Notes content that the caller passes to the session at once.
+    /// Records content that the caller passes to the session immediately.
     package func send(_ count: Int) -> StreamState.Action {
         let action = state.send(count)
         if action == .send { unsent = count }
         return action
     }
 
-    /// The rest of the message is not wanted.
+    /// Stops receiving because the rest of the message is not wanted.
     package func stopReceiving(_ code: HTTP2Code) {
         _ = state.stopReceiving(code)
         endWait(.news)
     }
 
-    /// Ends the waits of the writer.
+    /// Ends the current wait of the writer and all later ones.
     package func stopWriting() {
         room = room ?? StreamWait(on: loop)
         room?.endWait(.over)
     }
 
-    /// Ends the present wait of the writer.
+    /// Ends the current wait of the writer.
     package func cancelWrite() { room?.endWait(.canceled) }
 
-    /// Ends the stream at once.
+    /// Ends the stream immediately.
     package func reset(_ code: HTTP2Code) -> StreamState.Action {
         wakeAll(after: state.reset(code))
     }
 
-    /// Ends our message before it is complete.
+    /// Aborts our message before it is complete.
     package func breakOff() -> StreamState.Action { wakeAll(after: state.breakOff()) }
 
-    /// Ends the exchange: frees the content that nobody reads, and the timers.
+    /// Ends the exchange: frees the unread content and the timers.
     ///
-    /// A complete message may still be on its way to the other side of netproxy.
+    /// A complete message keeps its content, which may still be forwarded to the other side of netproxy.
     package func finish() -> StreamState.Action {
         let action = wakeAll(after: state.finish())
         if !state.isComplete { content.removeAll() }
@@ -103,7 +103,7 @@ package final class ExchangeStream: StreamWait {
         return action
     }
 
-    /// Removes the last deadlines, which would keep this object among the timers of the loop.
+    /// Removes the last deadlines, which would keep this object in the loop's timers.
     package func removeTimers() {
         loop.remove(self)
         if let room { loop.remove(room) }
@@ -117,10 +117,10 @@ package final class ExchangeStream: StreamWait {
 
     // MARK: - Writing
 
-    /// Waits until the queued content is on its way.
+    /// Waits until all queued content has been sent.
     ///
     /// - Parameter idle: the longest time without progress.
-    /// - Returns: `nil` if all of it is, otherwise the reason for which it is not.
+    /// - Returns: `nil` once all of it has been sent, otherwise the reason that ended the wait.
     package func waitForRoom(idle: Duration?) async -> WaitEnd? {
         guard unsent > 0 else { return nil }
         let room = room ?? StreamWait(on: loop)

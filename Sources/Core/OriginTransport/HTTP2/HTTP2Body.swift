@@ -4,9 +4,9 @@ import NetproxyHTTPMessage
 import NetworkCore
 import Synchronization
 
-/// The content of a response that streams.
+/// The streamed content of a response.
 ///
-/// Its release resets the stream, unless the content was read to its end.
+/// Releasing the body resets the stream unless the content was read to its end.
 final class HTTP2Body: BodySource {
     private let exchange: LoopBound<HTTP2Exchange>
     private let end = Mutex<HTTPHeaders?>(nil)

@@ -5,9 +5,9 @@ import NetproxyHTTP2
 import NetproxyHTTPMessage
 import NetworkCore
 
-/// The content of responses and of requests.
+/// The content of requests and responses.
 extension HTTP2Connection {
-    /// The next piece of the response's content; `nil` after the last.
+    /// Returns the next piece of the response's content; `nil` after the last piece.
     func nextPiece(of exchange: HTTP2Exchange) async throws -> ByteSlice? {
         do {
             guard exchange.bodyLimit == .max || loop.now < exchange.bodyLimit else {
@@ -36,7 +36,8 @@ extension HTTP2Connection {
         }
     }
 
-    /// An origin may be silent while it takes an upload, which has its own deadlines.
+    /// Waits for content; an origin may be silent while it receives an upload, because the upload has its own
+    /// deadlines.
     private func waitForContent(_ exchange: HTTP2Exchange) async throws(IOError) {
         while true {
             do throws(IOError) {
@@ -54,7 +55,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// The next piece of content, if it is here.
+    /// Returns the next piece of content if it has arrived.
     func piece(of exchange: HTTP2Exchange) -> ByteSlice? {
         guard exchange.bodyLimit == .max || loop.now < exchange.bodyLimit else { return nil }
         return exchange.takePiece()
@@ -77,7 +78,7 @@ extension HTTP2Connection {
     func send(_ piece: ByteSlice, on exchange: HTTP2Exchange) throws {
         guard exchange.stream.send(piece.count) == .send else { throw BodyWriter.LengthMismatch() }
         session.send(piece, on: exchange.id)
-        // The end goes with the last bytes: in a window that they have used up, there would be no room for it.
+        // Send the end with the last bytes: if they use up the window, no room is left for it afterward.
         if exchange.stream.state.hasSentLength { try endContent(on: exchange) }
         wire.flushSoon()
     }

@@ -15,7 +15,7 @@ extension HTTP2Connection: HTTP2WireUser {
         case .ended(let stream, let trailers): exchanges[stream]?.end(trailers)
         case .malformed(let stream, let fault, _): exchanges[stream]?.fail(fault)
         case .closed(let stream, let code):
-            // It no longer counts for the origin; the reader of its content has it.
+            // The stream no longer counts for the origin; the reader already has its content.
             _ = exchanges[stream]?.stream.close(.stream(code))
             forget(stream)
         case .sent(let stream, let count): exchanges[stream]?.stream.sent(count)
@@ -30,7 +30,7 @@ extension HTTP2Connection: HTTP2WireUser {
         }
     }
 
-    /// The events have woken the readers already.
+    /// The events have already woken the readers.
     func receivedAll() {}
 
     func ended(_ end: HTTP2WireEnd) {
@@ -47,7 +47,7 @@ extension HTTP2Connection: HTTP2WireUser {
         owner.closed(self)
     }
 
-    /// The error of an exchange whose response does not become complete; `nil` of any other.
+    /// Returns the error of an exchange with a broken response; `nil` for any other exchange.
     func error(of exchange: HTTP2Exchange, _ phase: TimeoutPhase) -> (any Error)? {
         guard exchange.stream.state.isBroken else { return nil }
         let name = peer.origin.authority
@@ -90,7 +90,7 @@ extension HTTP2Connection: HTTP2WireUser {
         }
     }
 
-    /// The error of a request for which the connection has ended too soon.
+    /// Returns the error of a request that was not sent because the connection ended.
     func unsent(because end: HTTP2WireEnd) -> NetworkError {
         switch end {
         case .fault(let fault): peer.error(fault, in: .connecting)

@@ -6,31 +6,31 @@ import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
 
-/// One connection to an origin in HTTP/2, and the exchanges on it.
+/// One HTTP/2 connection to an origin, and the exchanges on it.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class HTTP2Connection: TimerEntry {
     let loop: EventLoop
     let peer: UpstreamPeer
-    /// The owner, which lives at least until the connection closes: a body may outlive all other users of the pool.
+    /// The owner, retained until the connection closes, since a body may outlive all other users of the pool.
     let owner: any HTTP2ConnectionOwner
     let address: String
-    /// The address of the other end.
+    /// The address of the peer.
     var remote: SocketAddress { wire.socket.peer }
-    /// The number of bytes that the origin may send on a stream before they are read.
+    /// The number of unread bytes that the origin may send on a stream.
     let window: Int
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
     var exchanges = StreamTable<HTTP2Exchange>()
     /// The number of concurrent exchanges that the origin admits.
     var admitted: Int
-    /// The number of exchanges so far.
+    /// The total number of exchanges.
     var served = 0
-    /// Whether it takes no more exchanges.
+    /// Whether the connection accepts no more exchanges.
     var isLeaving = false
-    /// The time of a PING whose acknowledgment has not come.
+    /// The time of the unacknowledged PING.
     var pinged: UInt64?
-    /// The reason for which it has ended; the first write may already fail.
+    /// The reason for the end of the connection, which the first write can already set.
     var end: HTTP2WireEnd?
     private let life = LiveObject(HTTP2Connection.self)
 
@@ -52,26 +52,26 @@ final class HTTP2Connection: TimerEntry {
         wire.start()
     }
 
-    /// The number of present exchanges.
+    /// The number of current exchanges.
     var count: Int { exchanges.count }
-    /// Whether it takes another exchange now.
+    /// Whether the connection accepts another exchange now.
     var hasRoom: Bool { !isLeaving && !wire.isClosed && exchanges.count < admitted }
 
     static func admission(_ session: HTTP2Session) -> Int {
-        // Beyond this many, another connection serves them better.
+        // With more streams than this, another connection performs better.
         min(session.admittedStreams, 1000)
     }
 
-    /// Reads the end of the connection, if it has come since the last exchange.
+    /// Handles the end of the connection if it arrived after the last exchange.
     func settle() {
         if exchanges.isEmpty { wire.takeArrived() }
     }
 
     // MARK: - One exchange
 
-    /// Sends the request, and returns when the head of the final response is here.
+    /// Sends the request, and returns when the final head of the response has arrived.
     ///
-    /// - Throws: `HTTP2Refusal` if the origin has not processed the request, otherwise the fault.
+    /// - Throws: `HTTP2Refusal` if the origin has not processed the request, otherwise the error.
     func send(
         _ request: consuming Request,
         context: inout RequestContext,
@@ -116,7 +116,7 @@ final class HTTP2Connection: TimerEntry {
         }
     }
 
-    /// Sends the head, and the content if it is here.
+    /// Sends the head, and the content if it is in memory.
     private func begin(_ request: consuming Request) throws -> HTTP2Exchange {
         if let end { throw HTTP2Refusal.unsent(unsent(because: end)) }
         let framing: BodyFraming
@@ -168,7 +168,7 @@ final class HTTP2Connection: TimerEntry {
         while true {
             while let head = exchange.takeHead() {
                 guard head.status.kind == .informational else {
-                    // A response that is known to be broken is not delivered.
+                    // Do not deliver a response that is already known to be broken.
                     if let error = error(of: exchange, .awaitingHead) { throw error }
                     context.upstreamStatus = head.status
                     return head
@@ -180,7 +180,7 @@ final class HTTP2Connection: TimerEntry {
         }
     }
 
-    /// Waits for a head; the deadline begins when the upload has ended.
+    /// Waits for a head; the deadline starts when the upload ends.
     private func waitForHead(_ exchange: HTTP2Exchange, until limit: UInt64) async throws {
         let isStep = exchange.upload?.isRunning ?? false
         let ours = min(loop.deadline(after: peer.options.responseTimeout), limit)
@@ -210,7 +210,7 @@ final class HTTP2Connection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         _ = HopByHop(removingFrom: &headers)
-        // A call that failed before its first message: gRPC sends head and trailers in one (Trailers-Only).
+        // A call that failed before its first message: gRPC sends one head with the trailers (Trailers-Only).
         if let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
         if let upload = exchange.upload, upload.isHeld || head.status.kind != .successful {
             await upload.end()
@@ -219,7 +219,7 @@ final class HTTP2Connection: TimerEntry {
         if let whole = exchange.takeWhole() {
             content = whole.isEmpty ? .empty : .bytes(whole)
             if let upload = exchange.upload {
-                // A complete response ends the exchange, even if some of the request is left.
+                // A complete response ends the exchange, even if part of the request has not been sent.
                 exchange.upload = nil
                 await upload.end()
             }
@@ -239,7 +239,7 @@ final class HTTP2Connection: TimerEntry {
 
     // MARK: - The end of an exchange
 
-    /// Ends an exchange whose response was taken: the rest of the request is not wanted (RFC 9113 §8.1).
+    /// Ends an exchange whose response was delivered; the rest of the request is not wanted (RFC 9113 §8.1).
     func finish(_ exchange: HTTP2Exchange) {
         if let upload = exchange.upload, !upload.isRunning { exchange.upload = nil }
         guard exchange.upload == nil else {
@@ -253,14 +253,14 @@ final class HTTP2Connection: TimerEntry {
         remove(exchange, .cancel)
     }
 
-    /// Gives up an exchange, with its upload, which refers to the exchange.
+    /// Abandons an exchange and its upload, which refers to the exchange.
     func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         exchange.upload.take()?.cancel()
         exchange.stream.content.removeAll()
         remove(exchange, code)
     }
 
-    /// Forgets an exchange; its stream is reset unless both sides have ended it.
+    /// Forgets an exchange, and resets its stream unless both sides have ended it.
     private func remove(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         guard exchanges[exchange.id] === exchange else { return }
         if case .reset(let code) = exchange.stream.reset(code) {
@@ -283,7 +283,7 @@ final class HTTP2Connection: TimerEntry {
 
     // MARK: - The connection
 
-    /// Takes no more exchanges, and closes after those under way.
+    /// Accepts no more exchanges, and closes after the current ones.
     func leave() {
         guard !isLeaving else { return }
         isLeaving = true
@@ -296,13 +296,13 @@ final class HTTP2Connection: TimerEntry {
         wire.close()
     }
 
-    /// Schedules the first check of a silent origin.
+    /// Schedules the first check for a silent origin.
     private func watch() {
         pinged = nil
         loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
     }
 
-    /// Ends a connection that is idle for too long; sends a PING to an origin that is silent.
+    /// Closes a connection that is idle for too long; sends a PING to a silent origin.
     override func fire() {
         guard !exchanges.isEmpty else { return leave() }
         let patience = peer.options.peerSilence.nanoseconds
@@ -321,14 +321,14 @@ final class HTTP2Connection: TimerEntry {
     }
 }
 
-/// An attempt that may be repeated at once with any method: the origin has not processed it.
+/// An attempt that can be repeated immediately with any method, since the origin has not processed it.
 enum HTTP2Refusal: Error {
-    /// On another connection, or another stream.
+    /// The request can be repeated on another connection or another stream.
     case unsent(NetworkError)
-    /// In HTTP/1.1.
+    /// The request can be repeated in HTTP/1.1.
     case needsHTTP1(NetworkError)
 
-    /// The error if it is not repeated.
+    /// The error to throw if the attempt is not repeated.
     var error: NetworkError {
         switch self {
         case .unsent(let error), .needsHTTP1(let error): error
@@ -336,17 +336,17 @@ enum HTTP2Refusal: Error {
     }
 }
 
-/// Lends connections in HTTP/2.
+/// An owner that lends HTTP/2 connections.
 protocol HTTP2ConnectionOwner: AnyObject {
-    /// A connection may have room for another exchange.
+    /// Handles a connection that may have room for another exchange.
     func exchangeEnded(on connection: HTTP2Connection)
 
-    /// A connection takes no more exchanges.
+    /// Handles a connection that accepts no more exchanges.
     func leaves(_ connection: HTTP2Connection)
 
-    /// A connection is closed.
+    /// Handles the close of a connection.
     func closed(_ connection: HTTP2Connection)
 
-    /// A connection to this address is dead.
+    /// Handles a connection to this address that is dead.
     func distrust(_ address: String)
 }

@@ -6,30 +6,30 @@ import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
 
-/// One exchange on a connection in HTTP/2: the received parts of the response, and the upload.
+/// One exchange on an HTTP/2 connection: the received parts of the response, and the upload.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class HTTP2Exchange: Abortable {
     let connection: HTTP2Connection
     let stream: ExchangeStream
     var id: Int32 { stream.id }
-    /// The heads that were not taken, the final one last; mostly there is one.
+    /// The heads that were not taken, the final one last; usually a single one.
     private var head: ResponseHead?
     private var moreHeads: [ResponseHead] = []
     private(set) var trailers: HTTPHeaders?
-    /// Whether a head has come, final or interim.
+    /// Whether a head has arrived, final or interim.
     private(set) var hasHead = false
     var upload: Upload?
     /// The deadline of the content on the loop's clock, and its setting.
     var bodyLimit = UInt64.max
     var bodySetting: TimeSetting?
-    /// The number of bytes that came since the window last grew.
+    /// The number of bytes received since the window last grew.
     private var sinceGrowth = 0
     private var window: Int
     private let life = LiveObject(HTTP2Exchange.self)
 
     var loop: EventLoop { connection.loop }
-    /// Whether the whole response is here.
+    /// Whether the whole response has arrived.
     var isComplete: Bool { stream.state.isComplete }
 
     init(_ id: Int32, on connection: HTTP2Connection) {
@@ -53,7 +53,7 @@ final class HTTP2Exchange: Abortable {
         stream.receiveEnd()
     }
 
-    /// Takes the fault of a response, whose stream the session has reset.
+    /// Handles a broken response, whose stream the session has reset.
     func fail(_ fault: HTTP2Fault) {
         stream.refuse(fault)
         _ = stream.reset(.protocolError)
@@ -70,12 +70,12 @@ final class HTTP2Exchange: Abortable {
         if case .unwanted = stream.state.incoming { true } else { false }
     }
 
-    /// Whether there is something to take, or nothing to wait for.
+    /// Whether the response has something to take, or receives nothing more.
     private var isReady: Bool {
         head != nil || !stream.content.isEmpty || !stream.state.isReceiving
     }
 
-    /// Returns when more of the response is here.
+    /// Returns when more of the response has arrived.
     ///
     /// - Throws: `.timedOut`, `.aborted`.
     func wait(until deadline: UInt64) async throws(IOError) {
@@ -117,14 +117,14 @@ final class HTTP2Exchange: Abortable {
         return head
     }
 
-    /// Takes the next piece of content, and lets the origin send as much more.
+    /// Takes the next piece of content, and lets the origin send as many bytes again.
     func takePiece() -> ByteSlice? {
         guard head == nil, let piece = stream.content.removeFirst() else { return nil }
         consumed(piece.count)
         return piece
     }
 
-    /// All of the content as one piece, if it is here and short.
+    /// Returns all of the content as one piece, if it has arrived and is short.
     func takeWhole() -> ByteSlice? {
         guard isComplete, trailers == nil, stream.content.count <= Slab.standardCapacity else {
             return nil
@@ -132,7 +132,7 @@ final class HTTP2Exchange: Abortable {
         return stream.content.takeAll()
     }
 
-    /// The trailers of a response without content, if they hold the status of a call.
+    /// Takes the trailers of a response without content, if they contain the status of a call.
     func takeLoneTrailers() -> HTTPHeaders? {
         guard isComplete, stream.content.isEmpty, let trailers, trailers.contains(RPCStatus.field)
         else { return nil }
@@ -144,7 +144,7 @@ final class HTTP2Exchange: Abortable {
         guard stream.state.isReceiving else { return }
         sinceGrowth += count
         connection.consumed(count, on: id)
-        // A reader that empties a window before more comes could read faster than the origin may send.
+        // A reader that empties the window before more arrives is faster than the window permits.
         if stream.content.isEmpty, sinceGrowth >= window {
             sinceGrowth = 0
             window = connection.growWindow(of: id)
@@ -152,7 +152,7 @@ final class HTTP2Exchange: Abortable {
     }
 }
 
-/// The content of a request that streams.
+/// The streamed content of a request.
 extension HTTP2Exchange: UploadSink {
     func write(_ piece: ByteSlice?) throws -> Bool {
         guard stream.state.isSending else { throw IOError.closedByPeer }

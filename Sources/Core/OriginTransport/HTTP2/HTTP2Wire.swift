@@ -3,59 +3,59 @@ package import NetproxyEventIO
 package import NetproxyHTTP2
 import NetproxyLiveObjects
 
-/// The user of a connection in HTTP/2: the downstream or the upstream end of exchanges.
+/// The user of an HTTP/2 connection: the downstream or the upstream end of exchanges.
 package protocol HTTP2WireUser: AnyObject {
-    /// Takes an event; `content` belongs to the event of that name.
+    /// Handles an event; `content` belongs to the event `content`.
     func received(_ event: HTTP2Event, _ content: ByteSlice?)
 
-    /// All events of one read were delivered.
+    /// Called after all events of one read were delivered.
     func receivedAll()
 
-    /// The connection is closed; called once.
+    /// Handles the close of the connection; called once.
     func ended(_ end: HTTP2WireEnd)
 }
 
-/// The reason for which a connection in HTTP/2 has ended.
+/// The reason for the end of an HTTP/2 connection.
 package enum HTTP2WireEnd: Sendable {
-    /// Both sides have agreed on the end.
+    /// Both sides agreed on the end.
     case complete
     case fault(IOError)
-    /// The peer broke the rules; the text is for the log.
+    /// The peer violated the protocol; the text is for the log.
     case violation(String)
 }
 
-/// A socket and the session on it: reads for all of its streams, and writes for all of them together.
+/// A socket and its session: reads for all streams, and writes for all streams together.
 ///
-/// It needs no task: the socket calls it when there are bytes, and it writes when the loop's turn ends. So all exchanges
-/// of one turn share a system call in each direction. Not `Sendable`.
+/// It uses no task: the socket calls it when bytes arrive, and it writes at the end of the loop's turn. So
+/// all exchanges of one turn share one system call in each direction. Not `Sendable`.
 package final class HTTP2Wire: FlushEntry {
     package let socket: StreamSocket
     package let session: HTTP2Session
     package let loop: EventLoop
     package weak var user: (any HTTP2WireUser)?
-    /// The longest time in which the kernel may take no bytes.
+    /// The longest time during which the kernel may accept no bytes.
     package var writeIdle: Duration?
     /// The time of the last read, on the loop's clock.
     package private(set) var lastRead: UInt64
     private let buffer: ReadBuffer
-    /// The memory of delivered events, which is used again.
+    /// The memory of delivered events, kept for reuse.
     private var taken: [HTTP2Event] = []
     private var isQueued = false
     private var isWriting = false
     private var hasEnded = false
     private let life = LiveObject(HTTP2Wire.self)
 
-    /// The number of reads before other sockets have their turn.
+    /// The number of reads before other sockets get their turn.
     private static let readsPerTurn = 16
     /// The size of one write, in bytes.
     private static let outputSize = 64 * 1024
 
-    /// Takes over a connected socket; `start()` begins.
+    /// Takes over a connected socket; call `start()` to begin.
     ///
     /// - Parameters:
-    ///   - socket: the socket, which nothing else reads or writes any more.
+    ///   - socket: the socket, which nothing else may read or write from now on.
     ///   - session: a new session, or one with queued output.
-    ///   - buffer: the bytes that were read from the socket already.
+    ///   - buffer: the bytes already read from the socket.
     package init(_ socket: StreamSocket, _ session: HTTP2Session, read buffer: ReadBuffer) {
         self.socket = socket
         self.session = session
@@ -65,7 +65,7 @@ package final class HTTP2Wire: FlushEntry {
         super.init()
     }
 
-    /// Sends the preface, and receives the bytes that have come.
+    /// Sends the preface, and handles the bytes that have arrived.
     package func start() {
         flushSoon()
         if !buffer.isEmpty {
@@ -78,7 +78,7 @@ package final class HTTP2Wire: FlushEntry {
     /// Whether the connection is closed.
     package var isClosed: Bool { hasEnded }
 
-    /// Writes the output of the session when the turn ends.
+    /// Schedules the session's output to be written at the end of the turn.
     package func flushSoon() {
         guard !isQueued, !hasEnded, session.wantsToSend else { return }
         isQueued = true
@@ -87,7 +87,7 @@ package final class HTTP2Wire: FlushEntry {
 
     // MARK: - In
 
-    /// Receives the bytes that have come, even if the loop has not reported them: the end may be among them.
+    /// Handles the bytes that have arrived, even before the loop reports them: the end may be among them.
     package func takeArrived() {
         guard !hasEnded, socket.hasArrived() else { return }
         pump()
@@ -122,7 +122,7 @@ package final class HTTP2Wire: FlushEntry {
         socket.park(until: .max) { [weak self] in self?.pump() }
     }
 
-    /// Feeds the session; returns whether the connection goes on.
+    /// Feeds the session; returns whether the connection stays open.
     @discardableResult
     private func receive() -> Bool {
         do throws(HTTP2ConnectionError) {
@@ -151,7 +151,7 @@ package final class HTTP2Wire: FlushEntry {
             swap(&events, &taken)
         }
         for event in events {
-            // One of them may have ended the connection.
+            // An earlier event may have ended the connection.
             guard !hasEnded else { return }
             var content: ByteSlice?
             if case .content(_, let range) = event { content = buffer.slice(range) }
@@ -198,7 +198,7 @@ package final class HTTP2Wire: FlushEntry {
         if session.isOver { end(.complete) }
     }
 
-    /// Lets a task wait for the kernel, which is full.
+    /// Starts a task that waits until the kernel accepts more bytes.
     private func wait(_ output: OutputBuffer, from written: Int) {
         isWriting = true
         let bound = LoopBound((wire: self, output: output), on: loop)
@@ -214,7 +214,7 @@ package final class HTTP2Wire: FlushEntry {
         }
     }
 
-    /// Writes the rest of the output, if the kernel takes it.
+    /// Writes the rest of the output if the kernel accepts it.
     private func lastWord() {
         guard !isWriting else { return }
         let output = loop.outputs.take()
@@ -227,7 +227,7 @@ package final class HTTP2Wire: FlushEntry {
 
     // MARK: - The end
 
-    /// Ends the connection, and tells the peer the reason if the kernel takes it.
+    /// Ends the connection, and sends the reason to the peer if the kernel accepts it.
     package func close(_ code: HTTP2Code = .noError) {
         guard !hasEnded else { return }
         session.terminate(code)
@@ -235,7 +235,7 @@ package final class HTTP2Wire: FlushEntry {
         end(.complete)
     }
 
-    /// Ends the connection after a fault that was found elsewhere.
+    /// Ends the connection after an error found elsewhere.
     package func end(_ end: HTTP2WireEnd) {
         guard !hasEnded else { return }
         hasEnded = true

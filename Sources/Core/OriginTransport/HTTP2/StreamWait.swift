@@ -1,14 +1,14 @@
 package import NetproxyEventIO
 
-/// The reason for which a wait ends; of several reasons, the greatest counts.
+/// The reason for the end of a wait; of several reasons, the greatest one applies.
 package enum WaitEnd: Int, Comparable, Sendable {
     /// The deadline has passed.
     case deadline
-    /// Something has happened on the stream.
+    /// An event occurred on the stream.
     case news
     /// The caller no longer wants this wait.
     case canceled
-    /// The exchange ends, and with it each later wait.
+    /// The exchange has ended, and later waits end immediately.
     case over
 
     package static func < (left: WaitEnd, right: WaitEnd) -> Bool {
@@ -16,7 +16,7 @@ package enum WaitEnd: Int, Comparable, Sendable {
     }
 }
 
-/// The waits of one task for one direction of a stream.
+/// The waits of one task in one direction of a stream.
 package class StreamWait: LoopWaiter {
     package final let loop: EventLoop
     private var phase = Phase.idle
@@ -43,7 +43,7 @@ package class StreamWait: LoopWaiter {
         return reason
     }
 
-    /// Ends the present wait; only `over` also ends later ones.
+    /// Ends the current wait; only `over` also ends later ones.
     package final func endWait(_ reason: WaitEnd) {
         switch phase {
         case .idle: if reason == .over { phase = .ended(.over) }

@@ -1,6 +1,6 @@
-/// The connections of a pool that wait for work, the one that was used last on top.
+/// The idle connections of a pool, with the most recently used one on top.
 ///
-/// Each knows the one below it: to take one and to give it back is a few stores.
+/// Each connection refers to the one below it, so taking or returning one costs a few stores.
 final class IdleConnections {
     private(set) var count = 0
     private var top: UpstreamConnection?
@@ -12,7 +12,7 @@ final class IdleConnections {
         count += 1
     }
 
-    /// Takes the connection on top away.
+    /// Removes and returns the connection on top.
     func take() -> UpstreamConnection? {
         guard let connection = top else { return nil }
         top = connection.below
@@ -21,7 +21,7 @@ final class IdleConnections {
         return connection
     }
 
-    /// Those that meet a condition, from the top.
+    /// Returns the connections that meet a condition, from the top.
     func all(where condition: (UpstreamConnection) -> Bool) -> [UpstreamConnection] {
         var found: [UpstreamConnection] = []
         var next = top
@@ -32,7 +32,7 @@ final class IdleConnections {
         return found
     }
 
-    /// Takes a connection out, if it is here.
+    /// Removes a connection if it is present.
     func remove(_ connection: UpstreamConnection) {
         if top === connection {
             _ = take()

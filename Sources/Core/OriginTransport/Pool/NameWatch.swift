@@ -2,8 +2,8 @@ import NetproxyEventIO
 
 /// The schedule of name lookups for the host of a pool, and the last result.
 ///
-/// Without it, a connection in constant use would keep its address even if the name has moved. The system's
-/// resolver does not return a lifetime, so that the interval is fixed, like nginx's `valid=30s`.
+/// Without lookups, a connection in constant use would keep its address even after the name has moved. The
+/// interval is fixed, like nginx's `valid=30s`, since the system's resolver returns no lifetime.
 ///
 /// Not `Sendable`: it belongs to a pool.
 final class NameWatch {
@@ -12,9 +12,9 @@ final class NameWatch {
     /// The maximum age of a lookup made by another pool; with `interval`, 30 s in total.
     static let tolerance = Duration.seconds(10)
 
-    /// Whether there is a name to follow, and not only an address.
+    /// Whether the host is a name, which can move, rather than an address.
     let isFollowed: Bool
-    /// The number of results that differed from the one before.
+    /// The number of results that differed from the previous one.
     private(set) var generation = 0
     private var asked: UInt64?
     private var addresses: Set<SocketAddress>?

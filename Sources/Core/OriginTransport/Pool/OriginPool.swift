@@ -6,32 +6,32 @@ package import NetworkCore
 /// A request gets its connection by the first of these strategies that succeeds. `LoopTransport` tries
 /// them in this order:
 ///
-/// 1. A shared connection in HTTP/2 with room for another exchange (`takeShared`): the oldest one, so that
-///    the others become idle and close. Requests for an upgrade skip this and the next strategy, and so
-///    do all requests once the origin has chosen HTTP/1.
+/// 1. A shared HTTP/2 connection with room for another exchange (`takeShared`): the oldest one, so that the
+///    others become idle and close. Requests for an upgrade skip this strategy and the next, as do all
+///    requests once the origin has chosen HTTP/1.
 /// 2. A new connection that offers HTTP/2 (`share`). One request opens it and the others wait, since they
 ///    depend on the origin's choice. If the origin chooses HTTP/1, the request uses this connection,
 ///    and the waiting requests continue below.
-/// 3. An idle connection in HTTP/1 (`takeIdle`): the one used last, if it is still quiet. A retry after a
-///    stale connection skips this strategy.
-/// 4. A new connection (`acquire`), if the pool has a free slot. If all slots are taken, an idle
-///    connection that the request may not use closes to free one.
+/// 3. An idle HTTP/1 connection (`takeIdle`): the most recently used one, if it is still quiet. A retry after
+///    a stale connection skips this strategy.
+/// 4. A new connection (`acquire`), if the pool has a free slot. If all slots are taken, an idle connection
+///    that the request may not use closes to free one.
 /// 5. The queue: the request waits for a released connection or a slot. Requests of one sender are served
 ///    in order, and senders in turn (`PoolQueue`).
 ///
-/// A request whose body is a stream first waits for its turn among the uploads, which leave a part of
-/// the pool to other requests (`UploadShare`).
+/// A request whose body is a stream first waits for its turn among the uploads, which leave part of the pool
+/// to other requests (`UploadShare`).
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     package let peer: UpstreamPeer
     package let loop: EventLoop
     let tls: TLSContext?
-    /// Connections in HTTP/2; `nil` where it is not spoken.
+    /// The HTTP/2 connections; `nil` if HTTP/2 is disabled.
     let shared: SharedConnections?
-    /// Whether requests look for a connection in HTTP/2 first.
+    /// Whether requests first look for an HTTP/2 connection.
     var mayShare: Bool
-    /// The time to watch for content after a response that must not have any.
+    /// The time to watch for content after a response that must not have content.
     private static let silence = Duration.milliseconds(100)
 
     let idle = IdleConnections()
@@ -42,13 +42,13 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     private let waiters = PoolQueue()
     private var uploads: UploadShare
     private(set) var isClosing = false
-    /// The number of present callers.
+    /// The number of current callers.
     var users = 0
-    /// Called when a peer has none of the pinned keys, and pins are only reported.
+    /// Called when a peer has none of the pinned keys and pins are only reported.
     package var onUnpinnedPeer: (() -> Void)?
     private var onEmpty: (() -> Void)?
 
-    /// The numbers of open connections, of idle ones among them, and of waiting requests.
+    /// The number of open connections, of idle ones among them, and of waiting requests.
     package var counts: (open: Int, idle: Int, queued: Int) {
         (
             open, idle.count + (shared?.idleCount ?? 0),
@@ -56,16 +56,16 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         )
     }
 
-    /// Whether it has no connection and no user.
+    /// Whether the pool has no connection and no user.
     var isUnused: Bool { open == 0 && users == 0 }
 
-    /// Makes an empty pool.
+    /// Creates an empty pool.
     ///
     /// - Parameters:
-    ///   - origin: where the connections go.
-    ///   - options: limits and times.
-    ///   - tls: the demands on an `https` origin.
-    ///   - loop: where they live.
+    ///   - origin: the origin of the connections.
+    ///   - options: limits and timeouts.
+    ///   - tls: the TLS requirements of an `https` origin.
+    ///   - loop: the loop of the connections.
     ///   - service: the source of the requests.
     package init(
         _ origin: Origin,
@@ -85,20 +85,20 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         shared = mayShare ? SharedConnections() : nil
     }
 
-    /// The deadline of an exchange, on the loop's clock.
+    /// Returns the deadline of an exchange, on the loop's clock.
     ///
-    /// - Throws: `http_response_timeout` if it is over already.
+    /// - Throws: `http_response_timeout` if the deadline has passed.
     @inline(never)
     func limit(of context: borrowing RequestContext) throws(NetworkError) -> UInt64 {
         guard let deadline = context.deadline else { return .max }
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { throw .overdueUnsent(after: context.deadlineSetting) }
-        // The loop's clock stands still within a turn: without the millisecond the wait could end before
-        // the deadline, and a retry fit in between.
+        // The loop's clock stands still within a turn. Without the extra millisecond the wait could end
+        // before the deadline and leave time for a retry.
         return loop.deadline(after: left + .milliseconds(1))
     }
 
-    /// A quiet connection for one exchange, if there is one and none of them is suspected.
+    /// Returns a quiet idle connection for one exchange, if the pool has one.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
         guard !context.requiresFreshConnection, idle.count > 0 else { return nil }
         distrustAfterSuspension()
@@ -114,10 +114,10 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         return nil
     }
 
-    /// A connection for one exchange where none is idle: a new one, or one that is waited for.
+    /// Returns a connection for one exchange if none is idle: a new one, or one from the queue.
     ///
-    /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
-    ///   dialling throws.
+    /// - Throws: `connection_limit_reached` if the queue is full or the wait takes too long, and the errors
+    ///   of dialing.
     func acquire(
         _ context: inout RequestContext,
         until limit: UInt64
@@ -145,17 +145,16 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         }
     }
 
-    /// A connection in HTTP/1 over a socket that was opened just now.
+    /// Returns an HTTP/1 connection over a newly opened socket.
     func adopt(_ socket: StreamSocket, _ context: inout RequestContext) -> UpstreamConnection {
         let connection = UpstreamConnection(socket, to: peer, of: self)
-        // Its address was looked up just now.
+        // The address was looked up a moment ago.
         connection.nameGeneration = names.generation
         context.upstreamAddress = connection.address
         return connection
     }
 
-    /// A connection for a request whose content is still to come, once fewer of those than their share
-    /// have one.
+    /// Returns a connection for a request with streamed content, once uploads use less than their share.
     ///
     /// - Throws: the errors of `acquire(_:until:)`.
     func acquireForUpload(
@@ -180,7 +179,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         }
     }
 
-    /// Lets the next upload have a connection.
+    /// Lets the next upload use a connection.
     func uploadEnded(on connection: UpstreamConnection) {
         guard connection.holdsUploadShare else { return }
         connection.holdsUploadShare = false
@@ -196,7 +195,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         }
         if let waiter = waiters.takeWaiting() {
             guard waiter.demand == .new else { return waiter.grant(connection) }
-            // Its last connection was dead, so the waiter gets the slot of this one, and opens a new one.
+            // The waiter's last connection was dead, so it gets this connection's slot and opens a new one.
             waiters.putBack(waiter)
             connection.close()
             return
@@ -205,33 +204,37 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         idle.add(connection)
     }
 
-    /// Takes back a connection whose origin announced content that it must not send: only after a silence, so
-    /// that the content is not read as the response to the next request.
+    /// Takes back a connection whose origin announced content that it must not send.
+    ///
+    /// The connection becomes idle only after a silence, so that the content is not read as the response to
+    /// the next request.
     func releaseAfterSilence(_ connection: UpstreamConnection) {
         guard !isClosing, connection.canIdle() else { return connection.close() }
         connection.enterWatch(until: loop.deadline(after: OriginPool.silence))
     }
 
-    /// Called by a connection that closes, whatever it was doing.
+    /// Called by a connection that closes, in any state.
     func closed(_ connection: UpstreamConnection) {
         idle.remove(connection)
         uploadEnded(on: connection)
         slotFreed()
     }
 
-    // MARK: - Connections not to be trusted
+    // MARK: - Untrusted connections
 
-    /// Closes the idle connections to an address where one was found dead.
+    /// Closes the idle connections to an address after one of its connections was found dead.
     func distrust(_ address: String) {
         for connection in idle.all(where: { $0.address == address }) { connection.close() }
         shared?.leave { $0.address == address }
     }
 
-    /// Closes all idle connections after a suspension: in the meantime their peers, and every device on
-    /// the way, have forgotten them, and no clock of ours has counted that time.
+    /// Closes all idle connections after a suspension of the machine.
+    ///
+    /// Their peers and the network devices on the path have forgotten them in the meantime, and none of our
+    /// clocks has counted that time.
     func distrustAfterSuspension() {
         let present = loop.timeSuspended
-        // A reading is too large by the time that the loop's turn has taken so far.
+        // A reading exceeds the true value by the time that the current turn has taken.
         let known = min(knownSuspension ?? present, present)
         knownSuspension = known
         guard present &- known > 2_000_000_000 else { return }
@@ -240,27 +243,28 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         shared?.leave { _ in true }
     }
 
-    /// Whether the address of a connection is still one of its name's.
+    /// Whether the connection's address is still among the addresses of its name.
     private func isCurrent(_ connection: UpstreamConnection) -> Bool {
         guard connection.nameGeneration != names.generation else { return true }
         connection.nameGeneration = names.generation
         return names.admits(connection.socket.peer)
     }
 
-    /// Asks the name servers again at once, as after a reload.
+    /// Looks the name up again immediately, as after a reload.
     package func followNames() {
         guard names.isFollowed, open > 0 else { return }
         followNames(maximumAge: .zero)
     }
 
-    /// Looks the name up beside the traffic, and lets go of connections to addresses that it no longer
-    /// has; exchanges under way end first.
+    /// Looks the name up in the background, and drops connections to addresses that it no longer has.
+    ///
+    /// Current exchanges end first.
     func followNames(maximumAge: Duration) {
         names.begin(at: loop.now)
         let host = peer.options.proxy?.host ?? peer.origin.host
         let port = peer.options.proxy?.port ?? peer.origin.port
         let (bound, loop, service) = (LoopBound(self, on: loop), loop, peer.options.nameSource)
-        // Its own task: no request waits for it, and it ends with the lookup.
+        // The task is separate: no request waits for it, and it ends with the lookup.
         Task(executorPreference: loop) {
             let found = try? await Resolver.shared.addresses(
                 of: host,
@@ -278,7 +282,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         }
     }
 
-    /// Closes idle connections now and the others after their exchange.
+    /// Closes idle connections now, and the others after their exchange.
     ///
     /// - Parameter onEmpty: called once no connection is left.
     package func close(onEmpty: (() -> Void)? = nil) {
@@ -301,7 +305,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         reportIfEmpty()
     }
 
-    /// Waits for a released connection, or for the right to open one (nil).
+    /// Waits for a released connection, or for the right to open one (`nil`).
     func wait(
         in waiters: PoolQueue,
         for demand: PoolWaiter.Demand = .any,
@@ -322,7 +326,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
             loop.submit { bound.value.cancel() }
         }
         loop.remove(waiter)
-        // A waiter that gave up must not take a place.
+        // A waiter that gave up must not take up space.
         waiters.remove(waiter)
         let waited = Duration(elapsed: loop.now - start)
         context.timings.queue = (context.timings.queue ?? .zero) + waited
@@ -352,11 +356,11 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         )
     }
 
-    /// Connects, with TLS where that is the scheme, and closes the connection: to see whether it can be done.
+    /// Connects, with TLS for `https`, and closes the connection, as a test.
     ///
-    /// - Parameter limit: when to give up, on the loop's clock.
-    /// - Returns: how long it took.
-    /// - Throws: the errors of dialling.
+    /// - Parameter limit: the deadline, on the loop's clock.
+    /// - Returns: the duration.
+    /// - Throws: the errors of dialing.
     package func connectOnce(until limit: UInt64) async throws -> Duration {
         let started = loop.now
         open += 1
@@ -375,7 +379,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         }
     }
 
-    /// Opens a connection, with TLS where that is the scheme, which then offers `protocols`.
+    /// Opens a connection; TLS, used for `https`, offers `protocols`.
     func dial(
         offering protocols: [String],
         _ context: inout RequestContext,
@@ -401,7 +405,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         return socket
     }
 
-    /// A connection over which the origin is spoken to, in TLS or in the clear.
+    /// Opens the connection that carries the requests, or TLS.
     private func reach(
         _ context: inout RequestContext,
         until deadline: UInt64
@@ -433,14 +437,14 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
                 socket.close()
                 throw error
             }
-            // The proxy's own way to the origin.
+            // The time that the proxy needs to reach the origin.
             context.timings.connect =
                 (context.timings.connect ?? .zero) + Duration(elapsed: loop.now - reached)
         }
         return socket
     }
 
-    /// A connection to a unix socket.
+    /// Connects to a unix socket.
     private func reach(
         _ path: String,
         _ context: inout RequestContext,

@@ -1,10 +1,11 @@
 import NetproxyEventIO
 import NetworkCore
 
-/// The requests that wait for a connection of a pool: those of one sender in the order in which they came,
-/// and the senders in turn, so that no burst of one keeps the others waiting.
+/// The requests that wait for a connection of a pool.
 ///
-/// Each operation takes constant time on average, however many wait.
+/// The requests of one sender are served in order, and the senders in turn, so that a burst from one sender
+/// does not delay the others. Each operation takes constant time on average, regardless of the number of
+/// waiters.
 final class PoolQueue {
     /// The number of waiters.
     private(set) var count = 0
@@ -12,10 +13,10 @@ final class PoolQueue {
     private var lines: [ObjectIdentifier?: Line<PoolWaiter>] = [:]
     /// The senders with a line, the next one first.
     private var turns = Line<ObjectIdentifier?>()
-    /// The number of waiters that gave up, and are still in their line.
+    /// The number of waiters that gave up and are still in their line.
     private var gone = 0
 
-    /// Adds one at the end of its sender's line.
+    /// Adds a waiter at the end of its sender's line.
     func add(_ waiter: PoolWaiter) {
         if lines[waiter.sender] == nil { turns.append(waiter.sender) }
         lines[waiter.sender, default: Line()].append(waiter)
@@ -23,7 +24,7 @@ final class PoolQueue {
         count += 1
     }
 
-    /// Puts one back at the front.
+    /// Puts a waiter back at the front.
     func putBack(_ waiter: PoolWaiter) {
         if lines[waiter.sender] == nil { turns.prepend(waiter.sender) }
         lines[waiter.sender, default: Line()].prepend(waiter)
@@ -31,10 +32,10 @@ final class PoolQueue {
         count += 1
     }
 
-    /// Takes the next one that still waits.
+    /// Removes and returns the next waiter that is still waiting.
     func takeWaiting() -> PoolWaiter? {
         while count > 0, let sender = turns.popFirst() {
-            // Taken out, so that it is changed in place.
+            // Remove the line, so that it is changed in place.
             guard var line = lines.removeValue(forKey: sender) else { continue }
             let waiter = takeFirst(of: &line)
             if !line.isEmpty {
@@ -59,13 +60,13 @@ final class PoolQueue {
         return nil
     }
 
-    /// Takes one out, if it is here.
+    /// Removes a waiter if it is queued.
     func remove(_ waiter: PoolWaiter) {
         guard waiter.isQueued else { return }
         waiter.isQueued = false
         count -= 1
         gone += 1
-        // They hold memory: at most as many as wait.
+        // Abandoned waiters hold memory: keep only about as many as there are waiters.
         if gone > count + 64 { sweep() }
     }
 
@@ -83,9 +84,9 @@ final class PoolQueue {
     }
 }
 
-/// Elements in the order in which they came.
+/// Elements in their order of arrival.
 private struct Line<Element> {
-    /// Those before the head are gone.
+    /// The elements before `head` have been removed.
     private var elements: [Element?] = []
     private var head = 0
 
@@ -104,7 +105,7 @@ private struct Line<Element> {
         defer {
             elements[head] = nil
             head += 1
-            // Half of it is gone: to move the rest costs no more than to have added it.
+            // Half of the array is unused: moving the rest costs no more than adding it did.
             if head * 2 > elements.count + 32 {
                 elements.removeFirst(head)
                 head = 0
@@ -119,7 +120,7 @@ private struct Line<Element> {
     }
 }
 
-/// One request that waits for a connection of a full pool.
+/// One request that waits for a connection from a full pool.
 final class PoolWaiter: TimerEntry {
     enum Grant {
         case connection(UpstreamConnection)
@@ -131,12 +132,12 @@ final class PoolWaiter: TimerEntry {
         case failed(any Error)
     }
 
-    /// The sender of the request: a channel of a program.
+    /// The sender of the request: a channel of the program.
     let sender: ObjectIdentifier?
     /// The connections that a waiter can use.
     enum Demand {
         case any
-        /// Only a new one: a pooled connection was dead.
+        /// Only a new connection, since a pooled one was dead.
         case new
     }
 

@@ -1,12 +1,12 @@
 import NetproxyEventIO
 import NetworkCore
 
-/// The connections of a pool in HTTP/2, and the requests that wait for one.
+/// The HTTP/2 connections of a pool, and the requests that wait for one.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class SharedConnections {
     private var connections: [HTTP2Connection] = []
-    /// Those that wait for a connection, or for room on one.
+    /// The requests that wait for a connection, or for room on one.
     let waiters = PoolQueue()
     /// Whether a connection is being opened.
     var isDialing = false
@@ -14,7 +14,7 @@ final class SharedConnections {
     /// The number of connections without an exchange.
     var idleCount: Int { connections.reduce(0) { $0 + ($1.count == 0 ? 1 : 0) } }
 
-    /// One with room for another exchange: the oldest, so that others come to their end.
+    /// The oldest connection with room for another exchange, so that newer ones become idle and close.
     @inline(__always)
     var free: HTTP2Connection? {
         if let first = connections.first, first.hasRoom { return first }
@@ -25,15 +25,15 @@ final class SharedConnections {
 
     func remove(_ connection: HTTP2Connection) { connections.removeAll { $0 === connection } }
 
-    /// Gives up those that meet a condition, after the exchanges on them.
+    /// Retires the connections that meet a condition, after their exchanges.
     func leave(where isLeaving: (HTTP2Connection) -> Bool) {
         for connection in connections.filter(isLeaving) { connection.leave() }
     }
 
-    /// One of those that wait looks again.
+    /// Wakes the next waiter, which then looks for a connection again.
     func lookAgain() { waiters.takeWaiting()?.grant(nil) }
 
-    /// All that wait look again.
+    /// Wakes all waiters, which then look for a connection again.
     func allLookAgain() {
         while let waiter = waiters.takeWaiting() { waiter.grant(nil) }
     }
@@ -47,13 +47,13 @@ final class SharedConnections {
 /// The connection for an exchange.
 enum SharedRoute {
     case http2(HTTP2Connection)
-    /// The origin speaks HTTP/1; the connection that showed it, if there is one.
+    /// The origin speaks HTTP/1; contains the connection that showed it, if any.
     case http1(UpstreamConnection?)
 }
 
-/// Exchanges that share connections.
+/// Exchanges that share HTTP/2 connections.
 extension OriginPool {
-    /// A connection in HTTP/2, if there is one with room.
+    /// Returns an HTTP/2 connection with room, if there is one.
     @inline(__always)
     func takeShared() -> HTTP2Connection? {
         if names.isDue(at: loop.now) { followNames(maximumAge: NameWatch.tolerance) }
@@ -65,19 +65,18 @@ extension OriginPool {
         return nil
     }
 
-    /// A connection in HTTP/2 with room, or the news that the origin speaks HTTP/1.
+    /// Returns an HTTP/2 connection with room, or `http1` if the origin speaks HTTP/1.
     ///
-    /// One request opens a connection, and the others wait for it, since what they may do depends on what the
-    /// origin chooses.
+    /// One request opens a connection, and the others wait for it, since they depend on the origin's choice.
     ///
-    /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what dialling
-    ///   throws.
+    /// - Throws: `connection_limit_reached` if the queue is full or the wait takes too long, and the errors
+    ///   of dialing.
     func share(
         _ context: inout RequestContext,
         until limit: UInt64
     ) async throws -> SharedRoute {
         distrustAfterSuspension()
-        // A connection that was dead is closed; another would be the same one.
+        // A dead connection is already closed; there is no other one to avoid.
         context.requiresFreshConnection = false
         while mayShare, let shared {
             if let connection = takeShared() { return .http2(connection) }
@@ -113,7 +112,7 @@ extension OriginPool {
                 return .http1(connection)
             }
             let connection = HTTP2Connection(socket, to: peer, of: self)
-            // Its first write may have failed.
+            // The connection's first write may have failed.
             if connection.end == nil { shared.add(connection) }
             shared.allLookAgain()
             return .http2(connection)
@@ -122,7 +121,7 @@ extension OriginPool {
             let fault: any Error =
                 limit <= loop.now
                 ? NetworkError.overdue(error, after: context.deadlineSetting) : error
-            // A caller that went away, or ran out of time, says nothing about the origin.
+            // A caller that canceled or ran out of time reveals nothing about the origin.
             if limit <= loop.now || (error as? NetworkError)?.kind == .cancelled {
                 shared.lookAgain()
             } else {
@@ -133,7 +132,7 @@ extension OriginPool {
         }
     }
 
-    /// From now on the origin is spoken to in HTTP/1; exchanges in HTTP/2 end first.
+    /// Switches the origin to HTTP/1; HTTP/2 exchanges end first.
     func speaksHTTP1() {
         mayShare = false
         shared?.leave { _ in true }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// A body that lives on a loop, read from any executor.
 ///
-/// Each change of threads brings all that is there, up to 256 KiB: a fast body costs few of them, and a slow
-/// one is not held up. After its end it does not use the loop: a transport that is gone stops its
-/// loop when the last body has ended.
+/// Each switch to the loop's thread returns all content that has arrived, up to 256 KiB, so a fast body needs
+/// few switches and a slow one is not delayed. After its end, a body does not use the loop: a released
+/// transport stops its loop when the last body has ended.
 final class ExecutorBoundBody: BodySource {
     private enum Phase {
         case idle, reading, over
@@ -15,11 +15,11 @@ final class ExecutorBoundBody: BodySource {
 
     private struct State {
         var phase = Phase.idle
-        /// The pieces that were read with others, the first one last.
+        /// The pieces read ahead, the first one last.
         var ready: [ByteSlice] = []
     }
 
-    /// The most content that one change of threads brings, in bytes.
+    /// The maximum content of one switch to the loop's thread, in bytes.
     private static let batchSize = 256 * 1024
 
     private let source: any BodySource
@@ -54,7 +54,7 @@ final class ExecutorBoundBody: BodySource {
             let first = pieces.popLast()
             let rest = pieces
             state.withLock { state in
-                // Unless the body was cancelled in between.
+                // The body may have been canceled in the meantime.
                 guard state.phase == .reading else { return }
                 state.phase = first == nil ? .over : .idle
                 state.ready = rest
@@ -66,7 +66,7 @@ final class ExecutorBoundBody: BodySource {
         }
     }
 
-    /// The next pieces, the first one last.
+    /// Returns the next pieces, the first one last.
     @concurrent
     private func piecesOnLoop() async throws -> [ByteSlice] {
         guard let first = try await source.next() else { return [] }

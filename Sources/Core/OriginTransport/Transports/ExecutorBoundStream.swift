@@ -5,7 +5,7 @@ import Synchronization
 
 /// A stream that lives on a loop, used from any executor.
 ///
-/// After its end it does not use the loop: see `ExecutorBoundBody`.
+/// After its end, a stream does not use the loop: see `ExecutorBoundBody`.
 final class ExecutorBoundStream: DuplexStream {
     private let stream: any DuplexStream
     private let loop: EventLoop
@@ -36,7 +36,7 @@ final class ExecutorBoundStream: DuplexStream {
     @concurrent
     private func writeOnLoop(_ bytes: ByteSlice) async throws { try await stream.write(bytes) }
 
-    /// Begins an operation that one task does at a time.
+    /// Begins an operation that only one task may perform at a time.
     private func begin(_ isBusy: borrowing Atomic<Bool>, _ verb: String) throws {
         guard !isClosed.load(ordering: .acquiring) else {
             throw NetworkError(.cancelled, side: .upstream, detail: "the tunnel was closed")
@@ -50,8 +50,8 @@ final class ExecutorBoundStream: DuplexStream {
         }
     }
 
-    /// Waits on the loop; a task that is called off ends the tunnel, of which it may have moved a part
-    /// of something.
+    /// Waits on the loop; canceling the task closes the tunnel, since a message may have been transferred in
+    /// part.
     private func untilCancelled<Result: Sendable>(
         _ operation: () async throws -> Result
     ) async throws -> Result {

@@ -2,27 +2,29 @@ package import NetproxyEventIO
 package import NetworkCore
 import Synchronization
 
-/// Which upstreams of a channel could not be reached lately; all loops share it, so that an outage is
-/// met once and not once on each.
+/// The cool-downs of a channel's unreachable upstreams.
+///
+/// All loops share them, so that an outage costs one failed attempt rather than one per loop.
 package final class UpstreamRests: Sendable {
-    /// Until when each is tried after the others, on the loops' clock.
+    /// The end of each cool-down on the loops' clock; until then, the upstream is tried last.
     private let ends: Mutex<[UInt64]>
-    /// Whether any is set: mostly none is, and the lock is not taken.
+    /// Whether any cool-down is set; the lock is skipped in the usual case of none.
     private let isAny = Atomic(false)
 
-    /// None rests.
+    /// Creates a table without cool-downs.
     package init(count: Int) {
         ends = Mutex(Array(repeating: 0, count: count))
     }
 
-    /// Until when each rests, 0 for one that does not; nil while none does.
+    /// The end of each upstream's cool-down, 0 for none; `nil` if no upstream has one.
     var all: [UInt64]? {
         isAny.load(ordering: .acquiring) ? ends.withLock { $0 } : nil
     }
 
-    /// Takes the next try of an upstream that rested: other requests still avoid it.
+    /// Reserves the next attempt after a cool-down, so that other requests still avoid the upstream.
     ///
-    /// - Returns: when its rest ended; 0 if it had none, and may be tried by all.
+    /// - Returns: the end of the previous cool-down; 0 if there was none and any request may use the
+    ///   upstream.
     func begin(_ index: Int, restingUntil end: UInt64) -> UInt64 {
         guard isAny.load(ordering: .acquiring) else { return 0 }
         return ends.withLock { ends in
@@ -32,12 +34,12 @@ package final class UpstreamRests: Sendable {
         }
     }
 
-    /// Withdraws a try that did not show whether the upstream can be reached.
+    /// Withdraws an attempt that did not show whether the upstream can be reached.
     func withdraw(_ index: Int, restingUntil end: UInt64, to earlier: UInt64) {
         ends.withLock { if $0[index] == end { $0[index] = earlier } }
     }
 
-    /// Notes that it could not be reached, or with 0 that it could.
+    /// Records that the upstream could not be reached or, with 0, that it could.
     func set(_ index: Int, until end: UInt64) {
         guard end != 0 || isAny.load(ordering: .acquiring) else { return }
         ends.withLock { ends in
@@ -51,14 +53,14 @@ package final class UpstreamRests: Sendable {
 package struct UpstreamRoute {
     let pool: OriginPool
     let basePath: String
-    /// The base path, if it has a place for a credential.
+    /// The base path, if it contains a placeholder for a credential.
     let template: PathTemplate?
 
-    /// Makes a route.
+    /// Creates a route.
     ///
     /// - Parameters:
-    ///   - pool: the connections to its origin.
-    ///   - basePath: the beginning of its paths; empty, or without a slash at its end.
+    ///   - pool: the connections to the route's origin.
+    ///   - basePath: the prefix of the route's paths; empty, or without a trailing slash.
     package init(_ pool: OriginPool, basePath: String) {
         self.pool = pool
         self.basePath = basePath
@@ -67,9 +69,10 @@ package struct UpstreamRoute {
 }
 
 extension UpstreamRoute {
-    /// The target of another route, below the base path of this one; `nil` if it is not below the other's.
+    /// Returns the target of another route, moved below this route's base path; `nil` if it is not below the
+    /// other's base path.
     fileprivate func target(_ target: String, from other: UpstreamRoute) -> String? {
-        // A credential has been put in its place by now.
+        // The target already contains the credential.
         if let template, let match = other.template?.match(target) {
             return template.filled(with: match.value) + match.rest
         }
@@ -78,10 +81,10 @@ extension UpstreamRoute {
     }
 }
 
-/// Sends to the first of several upstreams that can be reached, in their order.
+/// Sends to the first reachable upstream in the configured order.
 ///
-/// Called on its loop only. Only what happens before a request is sent leads to the next upstream: no
-/// name, no connection, no handshake. Requests come with the base path of the first.
+/// Must be called on its loop. Only failures before a request is sent lead to the next upstream: no address,
+/// no connection, no handshake. Requests contain the base path of the first upstream.
 package struct FailoverTransport: HTTPTransport {
     private final class Routes {
         let all: [UpstreamRoute]
@@ -92,7 +95,8 @@ package struct FailoverTransport: HTTPTransport {
             self.rests = rests
         }
 
-        /// Those that worked lately first, and the others after them, rather than none.
+        /// Returns the upstreams without a cool-down first; the others follow, so that the list is never
+        /// empty.
         func order(for target: String, now: UInt64) -> [Int] {
             // A request for the server as a whole (`*`) would reach beyond a base path.
             let usable = all.indices.filter {
@@ -108,12 +112,12 @@ package struct FailoverTransport: HTTPTransport {
 
     private let routes: LoopBound<Routes>
 
-    /// Sends over several pools of one loop; at least one, and as many as `rests` is about.
+    /// Sends over several pools of one loop; at least one, and as many as `rests` has entries.
     package init(_ routes: [UpstreamRoute], _ rests: UpstreamRests, on loop: EventLoop) {
         self.routes = LoopBound(Routes(routes, rests), on: loop)
     }
 
-    /// Itself: every attempt ends at the context's deadline.
+    /// Returns the transport itself: every attempt ends at the context's deadline.
     package func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 
     package func send(
@@ -123,7 +127,7 @@ package struct FailoverTransport: HTTPTransport {
         let (bound, loop) = (routes.value, routes.loop)
         let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
-            // One request tries an upstream that has rested; the others still avoid it.
+            // One request tries an upstream after its cool-down; the others still avoid it.
             let rest = loop.deadline(after: FailoverTransport.rest)
             let earlier = bound.rests.begin(index, restingUntil: rest)
             do {
@@ -131,7 +135,7 @@ package struct FailoverTransport: HTTPTransport {
             } catch {
                 guard let error = error as? NetworkError, FailoverTransport.isOutage(error)
                 else {
-                    // It was reached, or the caller is gone: the next request tries it again.
+                    // The upstream was reached, or the caller canceled: the next request tries it again.
                     bound.rests.withdraw(index, restingUntil: rest, to: earlier)
                     throw error
                 }
@@ -142,10 +146,10 @@ package struct FailoverTransport: HTTPTransport {
         return try await send(request, over: order[order.count - 1], context: &context)
     }
 
-    /// Whether an error shows that an upstream cannot be reached, so that another one is tried.
+    /// Whether an error shows that an upstream cannot be reached, so that the next one is tried.
     ///
-    /// An untrusted certificate is not an outage: the operator must hear of it. Nor is what we lack
-    /// ourselves, or the end of the exchange's time.
+    /// An untrusted certificate is not an outage: the operator must learn about it. Neither is a shortage of
+    /// our own resources, or the exchange's deadline.
     static func isOutage(_ error: NetworkError) -> Bool {
         error.retry == .safe && error.side == .upstream && error.kind != .tlsCertificateError
             && error.kind != .httpResponseTimeout
@@ -161,10 +165,11 @@ package struct FailoverTransport: HTTPTransport {
         request.origin = route.pool.peer.origin
         if first.basePath != route.basePath, let moved = route.target(request.target, from: first) {
             request.target = moved
-            // What follows the base path may be empty or a query; the other upstream may have none.
+            // The rest after the base path may be empty or only a query; the other upstream may have no base
+            // path.
             if !request.target.hasPrefix("/") { request.target = "/" + request.target }
         }
-        // The record names the upstream of the attempt.
+        // The log record names the upstream of the attempt.
         context.destination =
             index == 0
             ? nil : RequestContext.Destination(origin: request.origin, target: request.target)

@@ -2,22 +2,22 @@ import NetproxyEventIO
 import NetproxyHTTPMessage
 package import NetworkCore
 
-/// Sends over the pool of one loop; called on that loop only.
+/// Sends over the pool of one loop; must be called on that loop.
 ///
-/// The daemon uses it as it is, `PooledTransport` from any executor. Every wait in an attempt ends at
-/// the context's deadline: for a connection, for the handshake, for the kernel, for the response.
+/// The daemon uses it directly; `PooledTransport` calls it from any executor. Every wait of an attempt ends
+/// at the context's deadline: for a connection, for the handshake, for the kernel, for the response.
 package struct LoopTransport: HTTPTransport {
     private let pool: LoopBound<OriginPool>
 
-    /// Sends over a pool.
+    /// Creates a transport over a pool.
     package init(_ pool: OriginPool) {
         self.pool = LoopBound(pool, on: pool.loop)
     }
 
-    /// Itself: every attempt ends at the context's deadline.
+    /// Returns the transport itself: every attempt ends at the context's deadline.
     package func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 
-    // Its witness would need a separate frame otherwise.
+    // Inlined: the protocol witness would otherwise need a separate frame.
     @inline(__always)
     package func send(
         _ request: consuming Request,
@@ -41,7 +41,7 @@ package struct LoopTransport: HTTPTransport {
         return try await connection.send(request, context: &context, until: limit)
     }
 
-    /// Gives the connection back if the request must not be sent any more.
+    /// Releases the connection if the request must no longer be sent.
     // Never inlined: few requests have a condition.
     @inline(never)
     private func check(
@@ -64,7 +64,7 @@ package struct LoopTransport: HTTPTransport {
         )
     }
 
-    /// Sends a request on a connection that others use, too.
+    /// Sends a request on a shared connection.
     // Never inlined: see `upload`.
     @inline(never)
     private func share(
@@ -141,8 +141,8 @@ package struct LoopTransport: HTTPTransport {
         return try await connection.send(request, context: &context, until: limit)
     }
 
-    /// Sends a request whose content is still to come, within the share of the pool for those.
-    // Never inlined: otherwise other requests would have room for its variables in their frame.
+    /// Sends a request with streamed content, within the pool's share for uploads.
+    // Never inlined: its variables would otherwise enlarge the frames of other requests.
     @inline(never)
     private func upload(
         _ request: Request,

@@ -5,39 +5,40 @@ import NetproxySystem
 public import NetworkCore
 import Synchronization
 
-/// The transport of the library: pooled keep-alive connections to any origin, on an event loop of
-/// its own; callers may be on any executor.
+/// The transport of the library: pooled keep-alive connections to any origin, on its own event loop.
+///
+/// Callers may be on any executor.
 public final class PooledTransport: HTTPTransport {
     private let loop: EventLoop
     private let options: UpstreamOptions
-    /// The system's authorities take 4 MB, and are read for the first `https` origin only.
+    /// The TLS context, created for the first `https` origin, since the system's authorities take 4 MB.
     private let tls: LazyTLS
     private let ownership: LoopOwnership
     private let pools = Mutex(Pools())
 
     private struct Pools {
         var known: [Origin: LoopBound<OriginPool>] = [:]
-        /// The number of pools before unused ones are dropped.
+        /// The number of pools at which unused ones are dropped.
         var limit = 64
         /// The number of requests without a response.
         var inFlight = 0
         var isShut = false
         var isDrained = false
-        /// The waits for the end of all.
+        /// The callers that wait for the end of all exchanges.
         var waiters: [ShutdownWaiter] = []
     }
 
     /// The number of origins with a pool.
     package var originCount: Int { pools.withLock { $0.known.count } }
 
-    /// Starts a loop and makes an empty pool.
+    /// Starts a loop with an empty pool.
     ///
-    /// - Throws: `NetworkError` when the files that `options` names cannot be used, or when an
-    ///   option is out of range.
+    /// - Throws: `NetworkError` if the files named by `options` cannot be used, or if an option is out of
+    ///   range.
     public convenience init(options: UpstreamOptions = UpstreamOptions()) throws {
         try options.check()
         do {
-            // The files first: a loop that has started runs until it is stopped.
+            // Read the files first: a started loop runs until it is stopped.
             let tls = try LazyTLS(options.tls())
             let loop = try EventLoop()
             try loop.start()
@@ -47,12 +48,12 @@ public final class PooledTransport: HTTPTransport {
         }
     }
 
-    /// Whether a transport stops its loop at its end.
+    /// The owner of the loop: a transport stops only its own loop at its end.
     package enum LoopOwnership: Sendable {
         case own, shared
     }
 
-    /// Makes a transport on a loop that runs already.
+    /// Creates a transport on a loop that is already running.
     package convenience init(
         options: UpstreamOptions,
         on loop: EventLoop,
@@ -93,11 +94,11 @@ public final class PooledTransport: HTTPTransport {
 
     /// Sends the request once; see `HTTPTransport`.
     ///
-    /// The caller's task moves to the loop for it, and back: no other task is made, and what it
+    /// The caller's task moves to the loop and back. No other task is created, and memory that the task
     /// allocates stays its own.
     ///
-    /// - Throws: `http_request_error` for CONNECT, and for a target or a host that no request line may
-    ///   hold; what the attempt fails with.
+    /// - Throws: `http_request_error` for CONNECT, and for a target or a host that is invalid in a request
+    ///   line; otherwise the error of the attempt.
     public func send(
         _ request: Request,
         context: inout RequestContext
@@ -126,11 +127,11 @@ public final class PooledTransport: HTTPTransport {
         }
     }
 
-    /// Accepts no more requests, waits for the requests and responses under way, and then closes all
-    /// connections and the event loop.
+    /// Accepts no more requests, waits for current requests and responses, and closes the connections and the
+    /// loop.
     ///
-    /// - Parameter patience: the longest wait; `nil` for no limit. Exchanges that are left then end by
-    ///   themselves, within their own limits.
+    /// - Parameter patience: the longest wait; `nil` for no limit. Remaining exchanges then end within their
+    ///   own limits.
     /// - Returns: whether all exchanges have ended.
     @discardableResult
     public func shutdown(within patience: Duration? = nil) async -> Bool {
@@ -224,7 +225,7 @@ public final class PooledTransport: HTTPTransport {
         return response
     }
 
-    /// Whether the head can be written: the program may have put together target and host itself.
+    /// Whether the head can be written: the program may have set an invalid target or host.
     private static func isFit(_ request: Request) -> Bool {
         let target = request.target
         let isPath =
@@ -247,7 +248,7 @@ public final class PooledTransport: HTTPTransport {
             serving: .callers
         )
         pools.withLock { pools in
-            // Twice the number in use, so that a program with ever new hosts searches rarely.
+            // Use twice the number in use, so that a program with many new hosts searches rarely.
             if pools.known.count >= pools.limit {
                 pools.known = pools.known.filter { !$0.value.value.isUnused }
                 pools.limit = max(64, pools.known.count * 2)
@@ -258,8 +259,9 @@ public final class PooledTransport: HTTPTransport {
     }
 }
 
-/// What is demanded of TLS peers, read when it is first needed; files that a program names are read at once,
-/// so that it hears of their faults when it names them.
+/// The TLS context, created at its first use.
+///
+/// Files that a program names are read immediately, so that an error is reported when they are named.
 private final class LazyTLS: Sendable {
     private let options: TLSContext.Options
     private let made: Mutex<TLSContext?>
@@ -289,7 +291,7 @@ private final class ShutdownWaiter: Sendable {
     /// The reason for the end of the wait.
     enum End {
         case drained
-        /// The caller's patience has ended.
+        /// The caller's time limit has passed.
         case impatient
     }
 
@@ -305,7 +307,7 @@ private final class ShutdownWaiter: Sendable {
 }
 
 extension UpstreamOptions {
-    /// The demands of the options on a TLS peer.
+    /// Returns the TLS options for the peer.
     ///
     /// - Throws: `proxy_internal_error` that names an invalid pin.
     fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
@@ -329,9 +331,9 @@ extension PooledTransport {
     /// Starts a transport for servers that a policy trusts.
     ///
     /// - Parameters:
-    ///   - trust: whose certificates are accepted.
-    ///   - options: limits and times; authorities and pins are the policy's.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is invalid.
+    ///   - trust: the policy, which names the accepted certificates.
+    ///   - options: limits and timeouts; the policy replaces its authorities and pins.
+    /// - Throws: `NetworkError` if the files named by the policy cannot be used, or if a pin is invalid.
     public convenience init(
         trust: TrustPolicy,
         options: UpstreamOptions = UpstreamOptions()
@@ -344,6 +346,6 @@ extension PooledTransport {
 }
 
 extension PooledTransport {
-    /// Itself: every attempt ends at the context's deadline.
+    /// Returns the transport itself: every attempt ends at the context's deadline.
     public func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 }

@@ -1,18 +1,20 @@
 public import NetworkCore
 
 /// The transport that the channels of a process share: one event loop, one set of pools, the system's
-/// authorities; made when it is first used, and kept for as long as the process runs.
+/// authorities.
+///
+/// It is created at its first use and kept until the process ends.
 ///
 ///     let channel = NetworkChannel(transport: .shared, host: "api.example.com")
 public struct SharedTransport: HTTPTransport {
     private static let pooled = Result { try PooledTransport() }
 
-    /// The same transport each time.
+    /// Creates a value that refers to the same transport each time.
     public init() {}
 
     /// Sends the request once; see `HTTPTransport`.
     ///
-    /// - Throws: the error of the attempt; `proxy_internal_error` if the transport cannot be made.
+    /// - Throws: the error of the attempt; `proxy_internal_error` if the transport cannot be created.
     public func send(
         _ request: Request,
         context: inout RequestContext
@@ -20,7 +22,7 @@ public struct SharedTransport: HTTPTransport {
         try await SharedTransport.pooled.get().send(request, context: &context)
     }
 
-    /// Itself: every attempt ends at the context's deadline.
+    /// Returns the transport itself: every attempt ends at the context's deadline.
     public func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 }
 
