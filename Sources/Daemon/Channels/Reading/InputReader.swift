@@ -93,7 +93,10 @@ package struct InputReader: Sendable {
             missing -= 1
             if missing == 0 { break }
         }
-        if Task.isCancelled { for reading in readings { reading.task.cancel() } }
+        if Task.isCancelled {
+            for reading in readings { reading.task.cancel() }
+            await waitForEnd(of: readings.map(\.task))
+        }
         return readings
     }
 }

@@ -14,6 +14,8 @@ final class ChannelRecovery {
     private let onReading: @Sendable (ChannelOutage, ChannelReading) async -> Void
     private(set) var outages: [ChannelOutage] = []
     private var tasks: [Task<Void, Never>] = []
+    /// The canceled tasks, whose helper programs may still run.
+    private var canceled: [Task<Void, Never>] = []
     /// The finished readings that are not in force yet.
     private var readings: [(outage: ChannelOutage, reading: ChannelReading)] = []
 
@@ -69,7 +71,14 @@ final class ChannelRecovery {
     func end() {
         for task in tasks { task.cancel() }
         for outage in outages { outage.end() }
+        canceled = tasks
         (tasks, outages, readings) = ([], [], [])
+    }
+
+    /// Returns when the helper programs of ended attempts have ended.
+    func waitUntilEnded() async {
+        await waitForEnd(of: canceled)
+        canceled = []
     }
 
     /// Returns when every channel serves or has failed to read its secrets and files.

@@ -345,6 +345,7 @@ package actor Daemon {
         serving.assembly?.logs.feed.finish()
         serving.assembly?.clientKeys.revokeAll()
         for server in admin { await server.close() }
+        await serving.recovery?.waitUntilEnded()
         await watchdog?.stop()
         (signals, admin, watchdog, serving.workers) = (nil, [], nil, .empty)
         for loop in serving.loops {
