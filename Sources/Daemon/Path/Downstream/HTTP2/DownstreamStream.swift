@@ -262,12 +262,13 @@ package final class DownstreamStream: DownstreamExchange {
         var plan = StreamResponse(message, to: head.method)
         plan.encode(message, at: loop.wallNow, into: output)
         _ = stream.state.sendHead(length: plan.source == nil ? nil : plan.length)
+        let end = plan.source == nil ? stream.state.sendEnd() : .none
         session.send {
             $0.sendResponse(output, on: id, hasContent: plan.hasContent)
             if let content = plan.content { $0.send(content, on: id) }
+            if end == .send { $0.end(id) }
         }
         guard let source = plan.source.take() else {
-            _ = sendEnd()
             endRequest()
             return WrittenResponse(.done, bytesOut: plan.content?.count ?? 0, isHeadOut: true)
         }
@@ -305,9 +306,13 @@ package final class DownstreamStream: DownstreamExchange {
         if state.hasSentLength, try await source.next() != nil {
             throw BodyWriter.LengthMismatch()
         }
-        session.send { $0.send(piece, on: id) }
         // The end goes with the last bytes: if these fill the window, no room would be left for it.
-        if state.hasSentLength, source.trailers() == nil { _ = sendEnd() }
+        let isLast = state.hasSentLength && source.trailers() == nil
+        let end = isLast ? stream.state.sendEnd() : .none
+        session.send {
+            $0.send(piece, on: id)
+            if end == .send { $0.end(id) }
+        }
         if shutdown == .cut { stream.stopWriting() }
         switch await stream.waitForRoom(idle: request.idleTimeout) {
         case nil: break
