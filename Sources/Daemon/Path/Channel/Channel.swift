@@ -128,6 +128,8 @@ package final class Channel {
     }
 
     /// Sends a request through the interceptors to the upstream, with a deadline for the whole exchange.
+    // Never inlined: few channels have the deadline, and its instant would enlarge the frame of every request.
+    @inline(never)
     func send(
         _ request: consuming Request,
         within time: Duration,
