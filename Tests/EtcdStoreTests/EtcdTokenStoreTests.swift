@@ -128,6 +128,8 @@ import Testing
         fleet.clock.advance(by: .seconds(6))
         fleet.etcd.fail(nil)
         fleet.etcd.expire()
+        // A keep-alive that failed in the meantime makes the client pause for 100 ms.
+        fleet.clock.advance(by: .milliseconds(200))
     }
 
     @Test func `a stopped holder never overwrites a newer token`() async throws {
