@@ -39,7 +39,7 @@ link() {
             more=(-lyaml)
             ;;
         HTTP2*)
-            modules=(NetproxyHTTP2 NetproxyHTTP1 NetproxyHTTPMessage NetproxyBytes)
+            modules=(NetproxyHTTP2 NetproxyHTTP1 NetproxyHTTPMessage NetproxyBytes NetproxyLiveObjects)
             more=(-lnghttp2 Tests/Fuzz/FuzzedSession.swift)
             ;;
     esac
