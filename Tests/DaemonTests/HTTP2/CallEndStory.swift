@@ -1,5 +1,5 @@
+import NetproxyHTTP2
 import NetproxyHTTPMessage
-import Synchronization
 import TestSupport
 import Testing
 
@@ -32,7 +32,7 @@ import Testing
     private static func dying(
         _ type: String,
         _ content: String = message,
-        after gate: Gate = .opened
+        after gate: Gate? = nil
     ) async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -40,7 +40,7 @@ import Testing
                 "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\n\r\n"
                     + String(content.utf8.count, radix: 16) + "\r\n\(content)\r\n"
             )
-            try await gate.wait()
+            try await gate?.wait()
             try await wire.reset()
         }
     }
@@ -78,17 +78,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (type: "application/grpc-web+proto", count: 1), ("application/grpc-web-text", 4),
-    ])
+    @Test(arguments: ["application/grpc-web+proto", "application/grpc-web-text"])
     func `a server that dies in a gRPC-Web call leaves UNAVAILABLE in a last frame`(
-        type: String,
-        count: Int
+        type: String
     ) async throws {
         let isText = type.contains("text")
-        // Two messages in base64: the second group is padded.
-        let content = isText ? "AAAAAAF4AAAAAAE=" + "eA==" : CallEndStory.message
-        let origin = try await CallEndStory.dying(type, isText ? "AAAAAAF4" : content)
+        let origin = try await CallEndStory.dying(type, isText ? "AAAAAAF4" : CallEndStory.message)
         try await run(CallEndStory.greeter(origin.port)) { proxy, app in
             let fields = ["Content-Type: \(type)"]
             let raw = try await proxy.exchange(
@@ -230,7 +225,10 @@ import Testing
                 Raw.request("POST", target, fields: fields, body: "x")
             )
             // The fields of a target that is too long have not been read.
-            guard target.utf8.count < 9000 else { return #expect(answer.status == 414) }
+            guard target.utf8.count < 9000 else {
+                #expect(answer.status == 414)
+                return
+            }
             #expect(answer.status == 200)
             #expect(answer["Content-Type"] == "application/grpc-web")
             #expect(answer.body.contains("grpc-status:8\r\ngrpc-message:"))
