@@ -22,6 +22,13 @@ extension ChildProcessTests {
         }
     }
 
+    @Test func `unused signals do not end the process`() throws {
+        let unused = [SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGXFSZ, SIGRTMIN, SIGRTMAX]
+        ProcessSignal.ignoreNotices()
+        defer { for signal in unused + [SIGHUP, SIGUSR1] { Glibc.signal(signal, SIG_DFL) } }
+        for signal in unused { #expect(kill(getpid(), signal) == 0) }
+    }
+
     @Test func `the program ignores the signals ignored at its start, as under nohup`()
         async throws
     {
