@@ -138,7 +138,8 @@ final class Pair {
         let events = client.takeEvents()
         #expect(
             events.contains { event in
-                if case .response(_, let head, _) = event { head.headers["x"] == "1" } else { false }
+                guard case .response(_, let head, _) = event else { return false }
+                return head.headers["x"] == "1"
             }
         )
     }

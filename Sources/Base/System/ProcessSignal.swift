@@ -20,7 +20,9 @@ package enum ProcessSignal: Int32, CaseIterable, Sendable {
     package static func ignoreNotices() {
         let unused = [SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXFSZ]
         for signal in [SIGHUP, SIGUSR1] + unused { Glibc.signal(signal, SIG_IGN) }
-        for signal in __libc_current_sigrtmin()...__libc_current_sigrtmax() { Glibc.signal(signal, SIG_IGN) }
+        for signal in __libc_current_sigrtmin()...__libc_current_sigrtmax() {
+            Glibc.signal(signal, SIG_IGN)
+        }
     }
 
     /// Makes a write to a closed connection fail instead of ending the process.

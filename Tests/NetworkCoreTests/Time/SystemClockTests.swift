@@ -3,9 +3,11 @@ import Testing
 @testable import NetworkCore
 
 @Suite struct SystemClockTests {
-    @Test(arguments: [
-        (late: 0, pause: 0), (0.9, 0), (1, 1), (35, 1), (100_000, 1),
-    ] as [(Double, Double)])
+    @Test(
+        arguments: [
+            (late: 0, pause: 0), (0.9, 0), (1, 1), (35, 1), (100_000, 1),
+        ] as [(Double, Double)]
+    )
     func `a wait that ends during a standstill leaves a second for pending events`(
         late: Double,
         pause: Double

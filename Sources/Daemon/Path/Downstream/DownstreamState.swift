@@ -256,7 +256,9 @@ package struct DownstreamState {
         let grace = DownstreamState.grace
         graceEnd = now &+ grace.lowerBound
         guard phase == .waiting || isParked else { return .none }
-        if served == 0 { graceEnd = max((opened ?? now) &+ min(timeout, grace.upperBound), graceEnd) }
+        if served == 0 {
+            graceEnd = max((opened ?? now) &+ min(timeout, grace.upperBound), graceEnd)
+        }
         return .cancelRead
     }
 

@@ -199,7 +199,9 @@ extension HTTPHeaders {
     /// Creates the fields with which a 426 names the required protocols (RFC 9110 §7.8); usually none.
     fileprivate init(upgradeOf response: HTTPHeaders) {
         self.init()
-        guard response.contains(KnownField.upgrade), let protocols = response[.upgrade] else { return }
+        guard response.contains(KnownField.upgrade), let protocols = response[.upgrade] else {
+            return
+        }
         append(.connection, validated: "Upgrade")
         append(.upgrade, validated: protocols)
     }
