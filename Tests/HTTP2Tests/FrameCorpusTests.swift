@@ -206,7 +206,20 @@ import Testing
         Case("an empty name", .refused(.malformedFieldName), get(("", "1"))),
         Case("a value with a line", .refused(.malformedFieldValue), get(("x", "1\r\ny: 2"))),
         Case("a value with a zero byte", .refused(.malformedFieldValue), get(("x", "1\0"))),
-        Case("white space around a value", .refused(.malformedFieldValue), get(("x", " 1"))),
+        Case(
+            "white space around a value",
+            .message(0),
+            get(("x", " 1\t"), ("content-length", "0 "))
+        ),
+        Case(
+            "white space around a path",
+            .refused(.message(.malformedTarget)),
+            RawFrame.head(
+                1,
+                [(":method", "GET"), (":scheme", "http"), (":path", "/ "), (":authority", "a")],
+                ends: true
+            )
+        ),
         Case("a tab within a value", .message(0), get(("x", "1\t2"))),
         Case("Connection", .refused(.connectionField), get(("connection", "close"))),
         Case("Keep-Alive", .refused(.connectionField), get(("keep-alive", "timeout=5"))),

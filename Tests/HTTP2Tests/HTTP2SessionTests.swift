@@ -109,6 +109,41 @@ final class Pair {
 }
 
 @Suite struct HTTP2SessionTests {
+    @Test(arguments: ["1", " 1", "1 ", "\t 1 \t"])
+    func `white space around a field value is trimmed in both directions`(value: String) throws {
+        let server = HTTP2Session(.server)
+        let pseudo = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "a")]
+        let request = RawFrame.head(1, pseudo + [("x", value)], ends: true)
+        let bytes = RawFrame.preface + RawFrame.settings + request
+        try server.receive(bytes.span, now: 1)
+        guard case .request(_, let head, _)? = server.takeEvents().last else {
+            Issue.record("no request")
+            return
+        }
+        #expect(head.headers["x"] == "1")
+        let client = HTTP2Session(.client)
+        let output = OutputBuffer()
+        HeadEncoder.encodeRequest(
+            method: .get,
+            target: "/",
+            host: "a",
+            headers: HTTPHeaders(),
+            framing: .none,
+            into: output
+        )
+        _ = client.sendRequest(output, method: .get, scheme: "http", hasContent: false)
+        try client.produce(into: OutputBuffer(), upTo: 1 << 20)
+        let response = RawFrame.head(1, [(":status", "200"), ("x", value)], ends: true)
+        try client.receive((RawFrame.settings + response).span, now: 1)
+        let events = client.takeEvents()
+        #expect(
+            events.contains { event in
+                guard case .response(_, let head, _) = event else { return false }
+                return head.headers["x"] == "1"
+            }
+        )
+    }
+
     @Test(arguments: [Int.max, 1, 2, 7, 9, 10])
     func `an exchange succeeds with every chunk size`(step: Int) throws {
         let pair = Pair(step: step)

@@ -22,6 +22,15 @@ extension ChildProcessTests {
         }
     }
 
+    @Test func `unused signals do not end the process`() throws {
+        let unused = [SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGXFSZ]
+        ProcessSignal.ignoreNotices()
+        defer { for signal in unused + [SIGHUP, SIGUSR1] { Glibc.signal(signal, SIG_DFL) } }
+        let realTime = __libc_current_sigrtmax()
+        for signal in unused + [realTime] { #expect(kill(getpid(), signal) == 0) }
+        Glibc.signal(realTime, SIG_DFL)
+    }
+
     @Test func `the program ignores the signals ignored at its start, as under nohup`()
         async throws
     {

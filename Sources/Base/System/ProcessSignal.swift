@@ -12,10 +12,17 @@ package enum ProcessSignal: Int32, CaseIterable, Sendable {
         Glibc.signal(rawValue, SIG_IGN)
     }
 
-    /// Ignores the signals that must not end a daemon, until it handles them.
+    /// Ignores the signals that must not end a daemon: those that it handles later, and those without a
+    /// meaning here.
+    ///
+    /// SIGUSR2 means an upgrade to nginx, HAProxy and gunicorn, and service managers have uses for the
+    /// others. Stops, quits and faults keep their effect.
     package static func ignoreNotices() {
-        hangUp.ignore()
-        user1.ignore()
+        let unused = [SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXFSZ]
+        for signal in [SIGHUP, SIGUSR1] + unused { Glibc.signal(signal, SIG_IGN) }
+        for signal in __libc_current_sigrtmin()...__libc_current_sigrtmax() {
+            Glibc.signal(signal, SIG_IGN)
+        }
     }
 
     /// Makes a write to a closed connection fail instead of ending the process.

@@ -5,11 +5,14 @@ package enum ServiceManager {
     /// Sends `READY=1`, `STOPPING=1` or another message to `$NOTIFY_SOCKET`, if it is set (sd_notify(3)).
     ///
     /// A message that the manager does not accept within 100 ms is lost.
-    package static func notify(_ message: String, to path: String?) {
+    ///
+    /// - Throws: `FileError` if the process has no descriptor left.
+    package static func notify(_ message: String, to path: String?) throws(FileError) {
         guard let path, !path.isEmpty else { return }
+        // A manager that does not read must not block the service.
+        let socket = try DatagramSocket(waitingAtMost: 100)
         do throws(FileError) {
-            // A manager that does not read must not block the service.
-            try DatagramSocket(waitingAtMost: 100).send(Array(message.utf8).span, to: path)
+            try socket.send(Array(message.utf8).span, to: path)
         } catch {
             // There is nobody to report the error to.
         }

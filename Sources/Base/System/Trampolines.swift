@@ -16,6 +16,8 @@ let heldSignalArrived:
 
 let threadMissing: @convention(c) (Int32) -> Void = { _ in ThreadCheck.giveUp() }
 
+let crashed: @convention(c) (Int32) -> Void = { MemoryReport.explain($0) }
+
 /// Starts a detached thread that runs `body` and ends.
 ///
 /// - Returns: 0, or the error number if the system cannot start another thread.

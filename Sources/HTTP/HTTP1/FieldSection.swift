@@ -33,6 +33,9 @@ struct FieldSection {
     /// Whether the section has a Transfer-Encoding.
     var hasTransferEncoding: Bool { transferEncoding != nil }
 
+    /// Removes the Host, which is not a host.
+    mutating func dropHost() { headers.remove(HTTPFieldName.host) }
+
     /// Returns the bytes of the first Host.
     @_lifetime(copy head)
     func host(in head: Span<UInt8>) -> Span<UInt8> { head.extracting(host) }

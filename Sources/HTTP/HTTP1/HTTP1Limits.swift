@@ -1,5 +1,14 @@
 /// The limits of a message; all sizes are in bytes.
 package struct HTTP1Limits: Sendable {
+    /// The treatment of a request whose Host is not a host.
+    package enum HostRule: Sendable {
+        /// The request is refused.
+        case required
+        /// The field is dropped, if the target is a path: many clients write the path of a unix socket.
+        case optional
+    }
+
+    package var hostRule = HostRule.required
     /// The maximum size of a head, including start line and final empty line, and of a trailer section.
     ///
     /// 16 KiB, like Node.js and Caddy, and one slab; nginx allows 4 × 8 KiB, Apache 8 KiB per line. Beyond

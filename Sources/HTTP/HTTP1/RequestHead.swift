@@ -24,29 +24,62 @@ package struct RequestHead: Sendable {
 extension RequestHead {
     /// Returns a placeholder for a head that could not be parsed, for writing the error response.
     ///
-    /// Only the method matters: the response to HEAD must not have content (RFC 9110 §9.3.2), even if the
-    /// rest of the head is invalid.
+    /// Only the method and the content type matter, even if the rest of the head is invalid: the response
+    /// to HEAD must not have content (RFC 9110 §9.3.2), and a gRPC client needs a gRPC status.
     package static func unreadable(_ bytes: Span<UInt8>) -> RequestHead {
-        refused(isHead(bytes) ? .head : .get, .origin("/"))
+        refused(isHead(bytes) ? .head : .get, .origin("/"), contentType: contentType(in: bytes))
     }
 
     /// Returns a placeholder for a request line that was parsed elsewhere.
-    package static func refused(_ method: HTTPMethod, path: String) -> RequestHead {
-        refused(method, .origin(path))
+    package static func refused(
+        _ method: HTTPMethod,
+        path: String,
+        contentType: String? = nil
+    ) -> RequestHead {
+        refused(method, .origin(path), contentType: contentType)
     }
 
-    /// Returns a head in which only the request line is meaningful, because the rest is invalid.
-    static func refused(_ method: HTTPMethod, _ target: RequestTarget) -> RequestHead {
-        RequestHead(
+    /// Returns a head of which only the request line and the content type are known, because the rest is
+    /// invalid.
+    static func refused(
+        _ method: HTTPMethod,
+        _ target: RequestTarget,
+        contentType: String?
+    ) -> RequestHead {
+        var headers = HTTPHeaders()
+        if let contentType { headers.append(.contentType, validated: contentType) }
+        return RequestHead(
             method: method,
             target: target,
             version: .http11,
-            headers: [:],
+            headers: headers,
             framing: .none,
             keepAlive: false,
             expectsContinue: false,
             host: nil
         )
+    }
+
+    /// Returns the value of the first Content-Type line in the bytes of an invalid head.
+    package static func contentType(in bytes: Span<UInt8>) -> String? {
+        let name: StaticString = "content-type:"
+        var start = 0
+        while let end = bytes.firstIndex(of: 0x0D, from: start) {
+            let value = start + name.utf8CodeUnitCount
+            if value < end, bytes.extracting(start..<value).equals(name, in: 0..<(value - start)) {
+                return contentType(bytes.extracting(value..<end))
+            }
+            start = end + 1
+            if start < bytes.count, bytes[start] == 0x0A { start += 1 }
+        }
+        return nil
+    }
+
+    /// Returns a Content-Type value as text; `nil` if it is not a field value.
+    package static func contentType(_ value: Span<UInt8>) -> String? {
+        let value = value.extracting(Grammar.trimmed(value))
+        let text = value.string(in: 0..<value.count)
+        return Grammar.isFieldValue(text) ? text : nil
     }
 
     /// Whether a request line begins with HEAD; an empty line may precede it.

@@ -11,6 +11,7 @@ package struct RequestHeadDecoder: Sendable {
     /// With this size, most heads stay below the kilobyte that malloc serves from a thread's own list.
     private static let spare = 256
     private let targetLimit: Int
+    private let hostRule: HTTP1Limits.HostRule
     private var lines: LineScanner
     /// The most recent Host and its parsed form; most requests of a connection name the same host.
     private var lastHost: (bytes: [UInt8], authority: Authority)?
@@ -22,6 +23,7 @@ package struct RequestHeadDecoder: Sendable {
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         targetLimit = limits.targetSize
+        hostRule = limits.hostRule
         lines = LineScanner(.requestLine, limits: limits)
     }
 
@@ -34,7 +36,7 @@ package struct RequestHeadDecoder: Sendable {
         guard let length = try scan(bytes) else { return nil }
         let head = bytes.extracting(0..<length)
         let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), targetLimit)
-        let fields = try FieldSection(
+        var fields = try FieldSection(
             head,
             lines: lines,
             from: 1,
@@ -42,6 +44,7 @@ package struct RequestHeadDecoder: Sendable {
         )
         let framing = try BodyLength(ofRequest: line.version, fields, in: head).framing
         let host = try host(fields, line, in: head)
+        if host == nil, fields.hosts > 0 { fields.dropHost() }
         // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored.
         let isExpectant =
             line.version == .http11 ? try fields.expectsContinue(in: head) : false
@@ -68,7 +71,7 @@ package struct RequestHeadDecoder: Sendable {
         }
     }
 
-    /// Returns the method and target of a refused head for the log, without fields.
+    /// Returns the method, target and content type of a refused head.
     ///
     /// Returns `nil` if the request line is incomplete, or is the reason for the refusal. `bytes` must be the
     /// bytes of the last call to `decode`.
@@ -76,10 +79,15 @@ package struct RequestHeadDecoder: Sendable {
         guard let end = lines.lineEnds.first,
             let line = try? RequestLine(bytes.extracting(lines.start..<end), targetLimit)
         else { return nil }
-        return .refused(line.method, line.target)
+        return .refused(
+            line.method,
+            line.target,
+            contentType: RequestHead.contentType(in: bytes)
+        )
     }
 
-    /// Requires exactly one well-formed Host that equals the target's authority (RFC 9112 §3.2).
+    /// Requires exactly one Host that equals the target's authority (RFC 9112 §3.2), and is well-formed
+    /// unless `hostRule` permits another.
     private mutating func host(
         _ fields: FieldSection,
         _ line: RequestLine,
@@ -93,7 +101,10 @@ package struct RequestHeadDecoder: Sendable {
             }
         }
         guard fields.hosts == 1 else { throw .repeatedHost }
-        guard let host = authority(fields.host(in: head)) else { throw .malformedHost }
+        guard let host = authority(fields.host(in: head)) else {
+            guard hostRule == .optional, line.target.isPath else { throw .malformedHost }
+            return nil
+        }
         switch line.target {
         case .absolute(let scheme, let authority, _):
             guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
@@ -139,5 +150,15 @@ private struct RequestLine {
         self.method = method
         self.target = target
         self.version = version
+    }
+}
+
+extension RequestTarget {
+    /// Whether the target names no authority.
+    fileprivate var isPath: Bool {
+        switch self {
+        case .origin, .asterisk: true
+        case .absolute, .authority: false
+        }
     }
 }

@@ -18,6 +18,7 @@ struct FieldBlock {
     let output = OutputBuffer(capacity: 1024)
     private let cookies = OutputBuffer(capacity: 64)
     private let limit: Int
+    private let hostRule: HTTP1Limits.HostRule
     private var method: [UInt8]?
     private var path: [UInt8]?
     private var scheme: [UInt8]?
@@ -27,9 +28,12 @@ struct FieldBlock {
     /// Whether the fields contain the length of the content.
     private var hasLength = false
     private var hasHost = false
+    /// The Content-Type that followed the fault.
+    private var lateContentType: String?
 
-    init(limit: Int) {
-        self.limit = limit
+    init(limits: HTTP1Limits) {
+        limit = limits.sectionSize
+        hostRule = limits.hostRule
     }
 
     mutating func begin(_ kind: Kind) {
@@ -39,10 +43,16 @@ struct FieldBlock {
         cookies.removeAll()
         (method, path, scheme, authority, status) = (nil, nil, nil, nil, nil)
         (isInFields, hasLength, hasHost) = (false, false, false)
+        lateContentType = nil
     }
 
     mutating func add(_ name: Span<UInt8>, _ value: Span<UInt8>) {
-        guard fault == nil else { return }
+        guard fault == nil else {
+            if name.isExactly("content-type") {
+                lateContentType = RequestHead.contentType(value)
+            }
+            return
+        }
         do throws(HTTP2Fault) {
             try note(name, value)
         } catch {
@@ -62,10 +72,8 @@ struct FieldBlock {
         }
         if isPseudo { return try notePseudo(name, value) }
         if !isInFields { try beginFields() }
-        if !value.isEmpty {
-            guard !Grammar.isWhitespace(value[0]), !Grammar.isWhitespace(value[value.count - 1])
-            else { throw .malformedFieldValue }
-        }
+        // As in HTTP/1, although RFC 9113 §8.2.1 permits a refusal: clients read tokens from files.
+        let value = value.extracting(Grammar.trimmed(value))
         if try isWritten(name, value) { return }
         guard output.count + name.count + value.count + 4 <= limit else {
             throw .message(.sectionTooLarge)
@@ -140,7 +148,9 @@ struct FieldBlock {
         case (.request, 7) where name.equals(":scheme", in: all):
             try FieldBlock.set(&scheme, value)
         case (.request, 10) where name.equals(":authority", in: all):
-            guard Grammar.isTarget(value) else { throw .message(.malformedHost) }
+            guard hostRule == .optional || Grammar.isTarget(value) else {
+                throw .message(.malformedHost)
+            }
             try FieldBlock.set(&authority, value)
         case (.response, 7) where name.equals(":status", in: all):
             guard value.count == 3, Grammar.isDigit(value[0]), Grammar.isDigit(value[1]),
@@ -188,7 +198,8 @@ struct FieldBlock {
         output.append(method)
         output.append(0x20)
         if isConnect {
-            guard let authority, path == nil, scheme == nil else { throw .malformedPseudoField }
+            guard let authority, path == nil, scheme == nil, Grammar.isTarget(authority.span)
+            else { throw .malformedPseudoField }
             output.append(authority)
         } else {
             guard let path, let scheme else { throw .missingPseudoField }
@@ -236,11 +247,15 @@ struct FieldBlock {
         output.append("\r\n")
     }
 
-    /// The method and path of a refused request, as far as they are known, for the log record.
-    var requestLine: (method: HTTPMethod, path: String)? {
-        guard let method, let path else { return nil }
-        return (
-            HTTPMethod(validated: method.span), path.span.string(in: 0..<path.count)
+    /// The readable part of a refused request.
+    var refusedRequest: RefusedRequest {
+        var line: (method: HTTPMethod, path: String)?
+        if let method, let path {
+            line = (HTTPMethod(validated: method.span), path.span.string(in: 0..<path.count))
+        }
+        return RefusedRequest(
+            line: line,
+            contentType: lateContentType ?? RequestHead.contentType(in: output.span)
         )
     }
 }

@@ -7,8 +7,8 @@ package enum HTTP2Event: Sendable {
     case request(Int32, RequestHead, ends: Bool)
     /// A response, interim or final; `ends` if it has no content.
     case response(Int32, ResponseHead, ends: Bool)
-    /// A refused message, with the readable part of a request line for the record.
-    case malformed(Int32, HTTP2Fault, (method: HTTPMethod, path: String)?)
+    /// A refused message, with the readable part of a request.
+    case malformed(Int32, HTTP2Fault, RefusedRequest?)
     /// Content, as a range of the received bytes.
     case content(Int32, Range<Int>)
     /// The message is complete.
@@ -23,4 +23,10 @@ package enum HTTP2Event: Sendable {
     case settings
     /// The acknowledgment of a PING.
     case pong
+}
+
+/// The readable part of a refused request, for the record and for the form of the response.
+package struct RefusedRequest: Sendable {
+    package let line: (method: HTTPMethod, path: String)?
+    package let contentType: String?
 }

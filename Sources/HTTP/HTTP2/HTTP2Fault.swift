@@ -20,8 +20,7 @@ package enum HTTP2Fault: Error, Sendable, Equatable {
         switch self {
         case .message(let error): error.reason
         case .malformedFieldName: "a field name is empty, not a token, or not in lower case"
-        case .malformedFieldValue:
-            "a field value has a control byte, or white space at its beginning or end"
+        case .malformedFieldValue: "a field value has a control byte"
         case .connectionField:
             "a field of one connection, such as Transfer-Encoding, has no place in HTTP/2"
         case .missingPseudoField: "a pseudo-field is missing, or empty"

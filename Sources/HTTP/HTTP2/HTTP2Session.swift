@@ -54,7 +54,7 @@ import NetproxyLiveObjects
     package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
         self.role = role
         self.limits = limits
-        unsafe block = FieldBlock(limit: limits.messages.sectionSize)
+        unsafe block = FieldBlock(limits: limits.messages)
         requestDecoder = RequestHeadDecoder(limits: limits.messages)
         responseDecoder = ResponseHeadDecoder(limits: limits.messages)
         unsafe budget = FrameBudget(capacity: limits.idleFrames, perSecond: limits.idleFrameRate)
@@ -442,8 +442,8 @@ import NetproxyLiveObjects
     ///
     /// A client resets the stream; a server may still respond.
     func report(_ fault: HTTP2Fault, on id: Int32, _ stream: HTTP2Stream) {
-        let line = unsafe block.kind == .request ? block.requestLine : nil
-        unsafe events.append(.malformed(id, fault, line))
+        let request = unsafe block.kind == .request ? block.refusedRequest : nil
+        unsafe events.append(.malformed(id, fault, request))
         if role == .client { perform(stream.state.reset(.protocolError), on: id, stream) }
     }
 }

@@ -74,6 +74,14 @@ public enum Grammar {
         byte == 0x20 || byte == 0x09
     }
 
+    /// Returns the range of a value without outer white space.
+    package static func trimmed(_ value: Span<UInt8>) -> Range<Int> {
+        var (start, end) = (0, value.count)
+        while start < end, isWhitespace(value[start]) { start += 1 }
+        while end > start, isWhitespace(value[end - 1]) { end -= 1 }
+        return start..<end
+    }
+
     /// Returns the lowercase form of an ASCII letter; any other byte unchanged.
     @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- 0x41 < 26 ? byte | 0x20 : byte

@@ -148,6 +148,7 @@ import Testing
     @Test(arguments: [
         ("/tail?channel=nobody", 404, "there are: orders, bills"),
         ("/tail?where=status+4", 400, "expected one of"),
+        ("/tail?where=status%3D", 400, "expected a value after 'status='"),
         ("/tail?chanel=orders", 400, "found 'chanel'"),
         ("/tail?last=many", 400, "expected a number from 0 to 1000, found 'many'"),
         ("/tail?last=1001", 400, "found '1001'"), ("/tail?last=-1", 400, "found '-1'"),

@@ -79,7 +79,9 @@ import Testing
         state.requestArrived()
         let drained = state.drain(now: 0, firstRequestWithin: 10 * Self.second)
         #expect(drained == .cancelRead)
-        let end = state.awaitHead(now: 0)
+        let grace = state.awaitHead(now: 0)
+        #expect(grace == Self.second)
+        let end = state.awaitHead(now: Self.second)
         #expect(end == nil)
     }
 
@@ -132,11 +134,16 @@ import Testing
         #expect(end == nil)
     }
 
-    @Test func `a drained connection after a request is read once more`() {
-        var state = Self.state(in: .waiting)
+    @Test(arguments: [DownstreamState.Phase.waiting, .parked, .resting, .responding])
+    func `a drained connection after a request gets a second for one more`(
+        phase: DownstreamState.Phase
+    ) {
+        var state = Self.state(in: phase)
         state.requestArrived()
         _ = state.drain(now: 0, firstRequestWithin: 5 * Self.second)
-        let look = state.awaitRequest(now: 0)
+        let wait = state.awaitRequest(now: 0)
+        #expect(wait == .wait(until: Self.second))
+        let look = state.awaitRequest(now: Self.second)
         #expect(look == .takeArrived)
         state.beginReceiving()
         state.requestArrived()

@@ -114,14 +114,93 @@ import Testing
         }
     }
 
-    @Test func `an upgrade with content is refused`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
+    /// Content in each framing: the fields, and the bytes after the head.
+    private static let framings: [(fields: [String], content: String)] = [
+        (["Content-Length: 5"], "hello"),
+        (["Transfer-Encoding: chunked"], "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"),
+        (["Content-Length: 5", "Expect: 100-continue"], "hello"),
+        (["Transfer-Encoding: chunked", "Expect: 100-continue"], "5\r\nhello\r\n0\r\n\r\n"),
+    ]
+
+    @Test(arguments: framings.indices, [200, 0])
+    func `an upgrade with content switches after the content`(
+        framing: Int,
+        pause: Int
+    ) async throws {
+        let (fields, content) = UpgradeStory.framings[framing]
+        let origin = try await UpgradeStory.echo()
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
-            let answer = try await proxy.exchange(
-                Raw.post("/chat/1", body: "x", "Connection: Upgrade", "Upgrade: websocket")
+            let app = try await proxy.connect()
+            let upgrade = ["Connection: Upgrade", "Upgrade: websocket"]
+            let head = Raw.request("POST", "/chat/1", fields: upgrade + fields)
+            if pause > 0 {
+                // The content does not arrive with the head.
+                try await app.send(head)
+                await proxy.advance(by: .milliseconds(pause))
+                try await app.send(content + "early;")
+            } else {
+                try await app.send(head + content + "early;")
+            }
+            var answer = try await app.message(.none)
+            if answer.status == 100 { answer = try await app.message(.none) }
+            #expect(answer.status == 101)
+            try await app.read(through: "welcome;EARLY;")
+            #expect(origin.requests.first?.body == "hello")
+            try await app.finishWriting()
+            try await app.rest()
+            #expect(try await proxy.onlyLine("chat").facts.bytesIn == 11)
+        }
+    }
+
+    @Test func `a 101 before the end of the content switches after it`() async throws {
+        let switched = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.read(through: "\r\n\r\n")
+            try await wire.send(UpgradeStory.agree)
+            switched.open()
+            try await wire.read(through: "0\r\n\r\n")
+            try await wire.send("whole;")
+            try await wire.send(try await wire.read(through: ";").uppercased())
+        }
+        try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            let fields = [
+                "Connection: Upgrade", "Upgrade: websocket", "Transfer-Encoding: chunked",
+            ]
+            try await app.send(Raw.request("POST", "/chat/1", fields: fields) + "5\r\nhello\r\n")
+            await proxy.advance(by: .milliseconds(200))
+            try await switched.wait()
+            try await app.send("0\r\n\r\nearly;")
+            #expect(try await app.message(.none).status == 101)
+            try await app.read(through: "whole;EARLY;")
+        }
+    }
+
+    @Test func `a declined upgrade with content gets an ordinary response`() async throws {
+        let origin = try await OriginServer.start { request in Raw.ok(request.body) }
+        try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(
+                    Raw.post("/chat/1", body: "hello", "Connection: Upgrade", "Upgrade: tcp")
+                )
+                #expect(try await app.message().body == "hello")
+            }
+        }
+    }
+
+    @Test func `a 426 keeps the required protocols`() async throws {
+        let origin = try await OriginServer.start { _ in
+            Raw.response(
+                "426 Upgrade Required",
+                fields: ["Connection: Upgrade", "Upgrade: TLS/1.2", "Upgrade: HTTP/2.0"]
             )
-            #expect(answer.status == 400)
-            #expect(origin.connections.isEmpty)
+        }
+        try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/chat/1"))
+            #expect(answer.status == 426)
+            #expect(answer["Upgrade"] == "TLS/1.2, HTTP/2.0")
+            #expect(answer.values("Connection").contains("Upgrade"))
         }
     }
 
@@ -192,14 +271,11 @@ import Testing
             channels: UpgradeStory.channel(origin),
             root: "drain: 200ms"
         ) { proxy in
-            let (app, idle) = try await (proxy.connect(), proxy.connect())
-            // A connection after a request ends when the drain begins.
-            try await idle.send(Raw.get("/nowhere"))
-            #expect(try await idle.message().status == 404)
+            let app = try await proxy.connect()
             try await app.send(UpgradeStory.ask)
             try await app.read(through: "welcome;")
             async let stopped: Void = proxy.stop()
-            try await idle.rest()
+            #expect(await proxy.tells("draining"))
             try await app.send("still here;")
             try await app.read(through: "STILL HERE;")
             try await app.rest()

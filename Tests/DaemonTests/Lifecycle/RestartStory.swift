@@ -45,6 +45,26 @@ import Testing
         }
     }
 
+    @Test func `a kept connection gets one more response before it closes`() async throws {
+        try await run { proxy, _ in
+            let (app, idle) = try await (proxy.connect(), proxy.connect())
+            for kept in [app, idle] {
+                try await kept.send(Raw.get("/orders/1"))
+                #expect(try await kept.message()["Connection"] == "keep-alive")
+            }
+            async let stopped: Void = proxy.stop()
+            try await isDraining(proxy)
+            try await app.send(Raw.get("/orders/2"))
+            let answer = try await app.message()
+            #expect(answer.body == "here")
+            #expect(answer["Connection"] == "close")
+            #expect(try await app.rest().end == .closed)
+            await proxy.advance(by: .seconds(1))
+            #expect(try await idle.rest().text.isEmpty)
+            await stopped
+        }
+    }
+
     @Test func `a client that sends no request delays the stop by a limited time`() async throws {
         try await run(root: "drain: 1h") { proxy, _ in
             let app = try await proxy.connect()

@@ -52,18 +52,14 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
     package static let messageField: HTTPFieldName = "grpc-message"
 
     /// Whether the response to a call is UNAUTHENTICATED, gRPC's equivalent of a 401.
+    ///
+    /// In gRPC-Web over HTTP/1.1 this is a response without messages, whose head has the status.
     static func isRefusal(_ response: borrowing Response, over version: HTTPVersion) -> Bool {
-        version == .http2 && RPCStatus(in: response.headers) == .unauthenticated
-    }
-
-    /// Whether a message belongs to a call, by its gRPC content type.
-    package static func isCall(_ headers: HTTPHeaders) -> Bool {
-        guard headers.contains(KnownField.contentType), let type = headers[.contentType] else {
-            return false
+        if version != .http2 {
+            // Most responses have content in memory, so the fields are rarely examined.
+            if case .bytes(let content) = response.body, content.count > 0 { return false }
+            guard response.status == 200, RPCForm(of: response.headers) != nil else { return false }
         }
-        let name = "application/grpc"
-        guard type.utf8.starts(with: name.utf8) else { return false }
-        let next = type.utf8.dropFirst(name.utf8.count).first
-        return next == nil || next == UInt8(ascii: "+") || next == UInt8(ascii: ";")
+        return RPCStatus(in: response.headers) == .unauthenticated
     }
 }

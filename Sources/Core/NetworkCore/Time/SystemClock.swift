@@ -18,12 +18,27 @@ public struct SystemClock: NetworkClock {
     /// The time since the machine started, including sleep.
     public var now: ContinuousClock.Instant { ContinuousClock.now }
 
-    /// Waits until the deadline.
+    /// Waits until the deadline, and a moment longer if the process or the machine stood still meanwhile.
     public func sleep(until deadline: ContinuousClock.Instant) async throws {
-        while true {
-            let latest = now + SystemClock.longestSleep
-            try await ContinuousClock().sleep(until: min(deadline, latest), tolerance: nil)
-            if deadline <= latest { return }
+        let due = max(deadline, now)
+        var latest = now + SystemClock.longestSleep
+        while latest < deadline {
+            try await ContinuousClock().sleep(until: latest, tolerance: nil)
+            latest = now + SystemClock.longestSleep
         }
+        try await ContinuousClock().sleep(until: deadline, tolerance: nil)
+        let pause = SystemClock.catchUp(after: due, at: now)
+        if pause > .zero { try await ContinuousClock().sleep(for: pause, tolerance: nil) }
+    }
+
+    /// Returns the time in which events that arrived during a standstill are processed, before a wait that
+    /// ended during it counts as timed out.
+    ///
+    /// Only a standstill, such as SIGSTOP or a suspended machine, delays the end of a wait by a second.
+    static func catchUp(
+        after deadline: ContinuousClock.Instant,
+        at now: ContinuousClock.Instant
+    ) -> Duration {
+        now - deadline >= .seconds(1) ? .seconds(1) : .zero
     }
 }

@@ -107,6 +107,16 @@ final class Upload {
         task?.cancel()
     }
 
+    /// Sends the rest, and returns when that has ended.
+    ///
+    /// - Throws: the fault of the upload, or `closedByPeer` if the origin does not read the rest.
+    func complete() async throws {
+        proceed()
+        await task?.value
+        if let fault { throw fault }
+        guard isComplete else { throw peer.error(.closedByPeer, in: .sending) }
+    }
+
     /// Stops sending, and returns once the source is no longer being read.
     func end() async {
         cancel()

@@ -45,6 +45,8 @@ extension UpstreamConnection {
             await upload.end()
             throw upload.fault ?? error
         }
+        // RFC 9110 §7.8: the new protocol begins after the whole request, even if the 101 comes earlier.
+        if head?.status == 101 { try await upload.complete() }
         // After a 2xx the origin may continue to read while it responds. After any other status it does not
         // want the rest, nor content that it has not requested.
         if upload.isHeld || head?.status.kind != .successful { await upload.end() }

@@ -197,11 +197,13 @@ final class UpstreamConnection: TimerEntry {
         // Move the headers rather than copy them, since they are edited in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
-        let upgrade = head.status == 101 ? headers[.upgrade] : nil
+        // RFC 9110 §15.5.22: a 426 names the required protocols.
+        let keepsUpgrade = head.status == 101 || head.status == 426
+        let upgrade = keepsUpgrade ? headers.values(of: .upgrade).joined(separator: ", ") : ""
         let content = ResponseContent(head, headers, buffered: buffer.count)
         _ = HopByHop(removingFrom: &headers)
-        if let upgrade {
-            headers.append(.upgrade, validated: upgrade)
+        if !upgrade.isEmpty { headers.append(.upgrade, validated: upgrade) }
+        if head.status == 101 {
             return Response(status: 101, headers: headers, body: .tunnel(tunnel()))
         }
         return Response(

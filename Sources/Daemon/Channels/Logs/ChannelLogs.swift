@@ -40,9 +40,11 @@ package final class ChannelLogs: Sendable {
         if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
         do {
             writer = try LogWriter()
+            try writer.begin()
         } catch {
             throw IOError.system(
-                "log: \(error); raise the limit of open files (LimitNOFILE=, ulimit -n)"
+                "log: \(error); raise the limits of open files and processes (LimitNOFILE=, TasksMax=, "
+                    + "ulimit -n, -u)"
             )
         }
         stream = try ChannelLogs.stream(settings, writer)

@@ -144,7 +144,7 @@ extension DownstreamConnection {
             do throws(HTTP1Error) {
                 step = try reader.body?.next(from: buffer)
             } catch {
-                throw NetworkError(error)
+                throw NetworkError(error, bounds.limits)
             }
             switch step {
             case .piece(let piece):
@@ -204,7 +204,7 @@ extension DownstreamConnection {
             do throws(HTTP1Error) {
                 step = try reader.body?.next(from: buffer)
             } catch {
-                throw NetworkError(error)
+                throw NetworkError(error, bounds.limits)
             }
             switch step {
             case .piece(let piece):
@@ -274,17 +274,5 @@ extension DownstreamConnection {
         guard upload.isUnderWay() else { return }
         socket.cancelRead()
         await withCheckedContinuation { upload.wait($0) }
-    }
-}
-
-extension NetworkError {
-    /// Creates the error for a request that violates HTTP/1, with the appropriate status.
-    package init(_ error: HTTP1Error) {
-        self.init(
-            .httpRequestError,
-            side: .downstream,
-            detail: "\(error.reason)",
-            status: error.status
-        )
     }
 }

@@ -174,6 +174,16 @@ package final class DownstreamConnection {
     /// The time until which the connection may stay open without a request.
     package var idleDeadline: UInt64 { state.idleDeadline }
 
+    /// The limits of a message.
+    ///
+    /// A unix listener of one channel needs no host, and clients write the path of the socket. A web page
+    /// cannot reach it, unlike a TCP listener, where the host protects from DNS rebinding.
+    var limits: HTTP1Limits {
+        var limits = bounds.limits
+        if listener.channel != nil, socket.peer.isUnix { limits.hostRule = .optional }
+        return limits
+    }
+
     /// Lets the client take any time to read the response.
     package func liftIdleTimeout() { request.idleTimeout = nil }
 
@@ -299,7 +309,7 @@ package final class DownstreamConnection {
     }
 
     private func makeReader() -> RequestReader {
-        let reader = RequestReader(limits: bounds.limits, bodyRate: bounds.bodyRate)
+        let reader = RequestReader(limits: limits, bodyRate: bounds.bodyRate)
         self.reader = reader
         return reader
     }

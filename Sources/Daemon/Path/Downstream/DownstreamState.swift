@@ -16,9 +16,9 @@ import NetproxyHTTP1
 ///
 /// `shutdown` changes only from `none` to `draining` to `cut`, in any phase.
 ///
-/// A drain does not end every waiting connection. The client has seen its connection accepted, and many
-/// clients do not repeat a request without a response. A connection without a request so far keeps some
-/// time for its first, and any other is read once more before it ends.
+/// A drain does not end waiting connections at once. The client has seen its connection accepted or kept,
+/// and many clients do not repeat a request without a response. A connection keeps some time for one more
+/// request, whose response closes it.
 package struct DownstreamState {
     /// The time for which a connection may stay open without a request, like nginx's 75 s.
     static let keepAlive: UInt64 = 75_000_000_000
@@ -89,7 +89,7 @@ package struct DownstreamState {
     private var opened: UInt64?
     /// The time until which the connection may stay open without a request.
     package private(set) var idleDeadline = UInt64.max
-    /// The time until which a draining connection may send its first request.
+    /// The time until which a draining connection may send one more request.
     private var graceEnd: UInt64 = 0
     /// The deadline for the incomplete head, counted from its first byte.
     private var headDeadline: UInt64?
@@ -149,7 +149,7 @@ package struct DownstreamState {
         phase = .waiting
         switch shutdown {
         case .none: break
-        case .draining: return served == 0 && now < graceEnd ? .wait(until: graceEnd) : .takeArrived
+        case .draining: return now < graceEnd ? .wait(until: graceEnd) : .takeArrived
         case .cut: return .leave
         }
         // A parked connection has waited already.
@@ -189,7 +189,7 @@ package struct DownstreamState {
         case .none:
             phase = .waiting
             return served == 0 ? min(idleDeadline, now &+ keepAlive) : now &+ keepAlive
-        case .draining where served == 0 && now < graceEnd:
+        case .draining where now < graceEnd:
             phase = .waiting
             return graceEnd
         case .draining, .cut: return nil
@@ -239,21 +239,26 @@ package struct DownstreamState {
 
     // MARK: - The end
 
-    /// The bounds of the time for the first request of a draining connection: at least the first value
-    /// after the drain began, at most the second after the connection was accepted.
+    /// The bounds of the time for another request of a draining connection: at least the first value after
+    /// the drain began, at most the second after the connection was accepted.
+    ///
+    /// HAProxy (`idle-close-on-response`) keeps idle connections until their next request.
     static let grace: ClosedRange<UInt64> = 1_000_000_000...5_000_000_000
 
-    /// Ends the connection after its exchange, or after a pending or first request.
+    /// Ends the connection after its exchange, or after one more request.
     ///
     /// The first request may take `timeout` nanoseconds since the connection was accepted, within
     /// ``grace``: a client that has just connected is about to send a request, but one that connected long
-    /// ago probably is not.
+    /// ago probably is not. A kept connection has the shortest time.
     mutating func drain(now: UInt64, firstRequestWithin timeout: UInt64) -> EndAction {
         guard shutdown == .none else { return .none }
         shutdown = .draining
-        guard phase == .waiting || isParked else { return .none }
         let grace = DownstreamState.grace
-        graceEnd = max((opened ?? now) &+ min(timeout, grace.upperBound), now &+ grace.lowerBound)
+        graceEnd = now &+ grace.lowerBound
+        guard phase == .waiting || isParked else { return .none }
+        if served == 0 {
+            graceEnd = max((opened ?? now) &+ min(timeout, grace.upperBound), graceEnd)
+        }
         return .cancelRead
     }
 

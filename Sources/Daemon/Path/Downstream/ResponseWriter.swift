@@ -98,6 +98,7 @@ package struct ResponseWriter: ~Copyable {
             framing: framing,
             announcedLength: announced,
             connection: persists ? .kept(seconds: DownstreamState.announcedKeepAlive) : .close,
+            hopFields: HTTPHeaders(upgradeOf: response.headers),
             into: output
         )
         // Send the content that arrived with the head together with it, in one system call and one packet.
@@ -191,6 +192,18 @@ package struct ResponseWriter: ~Copyable {
             )
         }
         if output.count > 0 { try await connection.send(output) }
+    }
+}
+
+extension HTTPHeaders {
+    /// Creates the fields with which a 426 names the required protocols (RFC 9110 §7.8); usually none.
+    fileprivate init(upgradeOf response: HTTPHeaders) {
+        self.init()
+        guard response.contains(KnownField.upgrade), let protocols = response[.upgrade] else {
+            return
+        }
+        append(.connection, validated: "Upgrade")
+        append(.upgrade, validated: protocols)
     }
 }
 

@@ -1,31 +1,21 @@
 import NetproxyHTTP1
 import NetproxyHTTPMessage
-import NetworkCore
 
 /// The protocols to which a client offers to switch (RFC 9110 §7.8).
+///
+/// Until the 101, such a request is like any other: it may have content, and the upstream may send any
+/// response. After the 101, both connections are one tunnel.
 enum UpgradeOffer {
     /// Returns the `Upgrade` value to forward; `nil` if the request offers no upgrade that can be
     /// tunneled.
     ///
     /// HTTP itself is excluded: an `h2c` tunnel would carry requests past every rule of the channel.
     /// Java's client offers it with each request, so it is ignored rather than refused.
-    ///
-    /// - Throws: `http_request_error` if the request has content, since the end of the content and the
-    ///   start of the tunnel could be confused.
-    static func protocols(of head: RequestHead) throws(NetworkError) -> String? {
+    static func protocols(of head: RequestHead) -> String? {
         // RFC 9110 §7.8: ignore an `Upgrade` in HTTP/1.0.
         guard head.version == .http11, isNominated(head.headers) else { return nil }
         let offered = head.headers.elements(of: .upgrade).filter { isTunnelled($0) }
-        guard !offered.isEmpty else { return nil }
-        guard head.framing == .none || head.framing == .length(0) else {
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                detail: "an upgrade request must not have a body",
-                status: 400
-            )
-        }
-        return offered.joined(separator: ", ")
+        return offered.isEmpty ? nil : offered.joined(separator: ", ")
     }
 
     /// Whether `Connection` names `Upgrade`, which has no effect otherwise.

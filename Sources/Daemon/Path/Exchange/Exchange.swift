@@ -17,8 +17,8 @@ package struct Exchange: ~Copyable {
     let dedicated: String?
     /// The role in which the client addresses netproxy.
     let role: PerceivedRole
-    /// Whether the request is a gRPC call, whose errors have a form of their own.
-    var isRPC = false
+    /// The form of gRPC, if the request is a call; it determines the form of errors.
+    private(set) var call: RPCForm?
     /// The origin of the listed web page that sent the request and may read the response.
     var page: String?
     /// The record for the log; `end` completes it.
@@ -63,6 +63,7 @@ package struct Exchange: ~Copyable {
     mutating func noteUnreadable() {
         record.method = ""
         record.target = ""
+        call = RPCForm(of: head.headers)
     }
 
     /// Records the facts that only some requests have.
@@ -72,6 +73,7 @@ package struct Exchange: ~Copyable {
         case .asterisk: record.target = "*"
         case .origin, .absolute: break
         }
+        if fields.contains(.contentType) { call = RPCForm(of: head.headers) }
         if fields.contains(.xRequestId) {
             record.clientRequestID = head.headers[.xRequestId].flatMap(Exchange.identifier)
         }
@@ -115,7 +117,7 @@ package struct Exchange: ~Copyable {
     /// Records the logged fields of the response, and its status and challenges.
     mutating func noteResponse(_ response: borrowing Response) {
         let status = response.status
-        if isRPC || record.context.version == .http2 { noteRPC(response.headers) }
+        if call != nil || record.context.version == .http2 { noteRPC(response.headers) }
         if status == 401 || status == 403 { noteChallenge(response.headers) }
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
@@ -136,6 +138,29 @@ package struct Exchange: ~Copyable {
     @inline(never)
     mutating func noteRPC(_ fields: HTTPHeaders) {
         if let status = RPCStatus(in: fields) { record.rpcStatus = status }
+    }
+
+    /// Wraps the content of the response to a call, so that the client gets a status if it is cut short.
+    ///
+    /// Never inlined: few exchanges are calls.
+    @inline(never)
+    func endWithStatus(_ response: inout Response, on app: some DownstreamExchange) {
+        // A response of a known length has no room for a status.
+        guard case .stream(let source, nil) = response.body,
+            let form = RPCForm(of: response.headers),
+            form != .native || app.request.takesTrailers
+        else { return }
+        let body = CallBody(source, in: form) { RPCResponder.ending(after: $0) }
+        response.body = .stream(body, length: nil)
+    }
+
+    /// Records the error that cut the content of a call's response short.
+    mutating func noteCut(of response: borrowing Response, _ shutdown: DownstreamState.Shutdown) {
+        guard call != nil, case .stream(let source, _) = response.body,
+            let cut = (source as? CallBody)?.cut
+        else { return }
+        record.rpcStatus = cut.ending.status
+        fail(NetworkError(ofExchange: cut.cause), shutdown)
     }
 
     // Never inlined: few responses are refusals.

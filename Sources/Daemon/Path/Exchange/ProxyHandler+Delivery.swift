@@ -87,6 +87,7 @@ extension ProxyHandler {
             state = written.state
             if let trailers = written.trailers { exchange.noteRPC(trailers) }
             if state == .done {
+                exchange.noteCut(of: response, app.shutdown)
                 exchange.bytesOut = written.bytesOut
                 recorder.record(&exchange, app)
             } else {
@@ -136,9 +137,9 @@ extension ProxyHandler {
             signIn: exchange.signInAdvice,
             requestID: exchange.record.context.requestID
         )
-        if exchange.isRPC {
-            response = RPCResponder.response(to: error, as: response)
-            exchange.noteRPC(response.headers)
+        if let call = exchange.call {
+            exchange.record.rpcStatus = RPCResponder.status(of: error, response.status)
+            response = RPCResponder.response(to: error, as: response, in: call)
         }
         let page =
             exchange.channel == nil

@@ -57,7 +57,8 @@ extension ProxyHandler {
             app: TunnelOpening.stream(to: app, idleTimeout: idle.value),
             upstream: upstream
         )
-        (app.request.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
+        app.request.bytesIn += tunnel.bytesIn
+        exchange.bytesOut = tunnel.bytesOut
         if let failure = tunnel.failure { exchange.failTunnel(failure, app.state.shutdown) }
         endTunnel(&exchange, app)
     }

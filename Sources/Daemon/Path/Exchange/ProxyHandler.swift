@@ -50,7 +50,7 @@ package final class ProxyHandler {
                 guard await handle(on: connection) else { break }
             }
         } catch let error as HTTP1Error {
-            await refuse(NetworkError(error), on: connection)
+            await refuse(NetworkError(error, connection.bounds.limits), on: connection)
         } catch {
             await refuse(connection.overdueHead, on: connection)
         }
@@ -74,7 +74,6 @@ package final class ProxyHandler {
     private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         exchange.noteRequest()
-        if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
         do throws(NetworkError) {
             if channels.hasOutages {
                 // By then, a serving channel may have replaced it; routing finds that channel.
@@ -122,6 +121,7 @@ package final class ProxyHandler {
                 }
             }
             if let page = exchange.page { CrossOrigin.allow(page, in: &response.headers) }
+            if exchange.call != nil { exchange.endWithStatus(&response, on: app) }
             return await deliver(response, on: app, &exchange)
         } catch {
             return await explain(error, on: app, &exchange)

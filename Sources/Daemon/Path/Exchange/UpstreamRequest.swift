@@ -52,7 +52,7 @@ package struct UpstreamRequest {
         over version: HTTPVersion
     ) throws(NetworkError) -> (request: Request, refusedNominations: [HTTPFieldName]) {
         let upgrade =
-            head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
+            head.headers.contains(KnownField.upgrade) ? UpgradeOffer.protocols(of: head) : nil
         let takesTrailers = head.takesTrailers
         // Moved, not copied: fields are added in place.
         var headers = HTTPHeaders()

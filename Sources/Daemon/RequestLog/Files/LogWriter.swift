@@ -77,15 +77,29 @@ package final class LogWriter: Sendable {
         start()
     }
 
+    /// Starts the thread now, so that the start of a daemon fails if the system has no thread for it.
+    ///
+    /// - Throws: `FileError` with the reason.
+    package func begin() throws(FileError) {
+        let code = start()
+        guard code == 0 else { throw FileError("pthread_create", code: code) }
+    }
+
     /// Starts the thread, unless it runs; if it cannot be started, the lines wait for the next attempt.
-    private func start() {
+    ///
+    /// - Returns: 0, or the error number.
+    @discardableResult
+    private func start() -> Int32 {
         let isFirst = state.withLock { state in
             defer { state.isStarted = true }
             return !state.isStarted
         }
-        guard isFirst, startThread(named: "log-writer", { self.run() }) != 0 else { return }
+        guard isFirst else { return 0 }
+        let code = startThread(named: "log-writer", { self.run() })
+        guard code != 0 else { return 0 }
         state.withLock { $0.isStarted = false }
         isRaised.store(false, ordering: .sequentiallyConsistent)
+        return code
     }
 
     /// Wakes the thread if many bytes are waiting.

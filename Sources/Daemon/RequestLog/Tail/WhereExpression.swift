@@ -5,7 +5,7 @@ import NetproxyBytes
 ///
 /// Dots separate the levels of nested objects (`auth.generation`). Two numbers are compared as numbers,
 /// anything else as text, which also works for times (`time>=2026-11-23T09`). An unknown key is an error, as
-/// is a value that is not a number for a numeric key. `~` is true if the text contains the value; case
+/// are an empty value and a value that is not a number for a numeric key. `~` is true if the text contains the value; case
 /// matters. A list (`retries`) satisfies a condition if one of its values does. A missing key satisfies only
 /// `!=`.
 package struct WhereExpression: Sendable, Equatable {
@@ -71,7 +71,8 @@ package struct WhereExpression: Sendable, Equatable {
         }
         let value = String(rest.dropFirst(comparison.rawValue.count))
         let isOrdered = [.atLeast, .atMost, .greater, .less].contains(comparison)
-        guard !value.isEmpty || [.equal, .different, .present].contains(comparison) else {
+        // As from an empty variable of a shell; a bare key finds the lines with the field.
+        guard !value.isEmpty || comparison == .present else {
             throw Invalid(
                 description: "expected a value after '\(key)\(comparison.rawValue)', found nothing"
             )
@@ -91,7 +92,7 @@ package struct WhereExpression: Sendable, Equatable {
         number = Double(value)
         // As text, 4 would be greater than 250ms.
         guard
-            number != nil || value.isEmpty || comparison == .contains
+            number != nil || [.present, .contains].contains(comparison)
                 || !LogKey.isNumber(self.key)
         else {
             throw Invalid(

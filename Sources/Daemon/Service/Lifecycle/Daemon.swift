@@ -65,7 +65,12 @@ package actor Daemon {
         await serving.recovery?.waitForFirstAttempts()
         guard !state.isEnding else { return }
         assembly?.log(.daemon, "serving \(serving.channelCount)")
-        serving.notify("READY=1\nSTATUS=serving \(serving.channelCount)")
+        do {
+            try serving.notifyReady()
+        } catch {
+            await end()
+            throw error
+        }
     }
 
     private func open(handlesSignals: Bool) async throws {
@@ -181,9 +186,11 @@ package actor Daemon {
         }
     }
 
-    /// Ignores SIGHUP and SIGUSR1 until a daemon handles them; otherwise they would end the process.
+    /// Ignores SIGHUP and SIGUSR1 until a daemon handles them, and unused signals; otherwise they would end
+    /// the process.
     package static func ignoreNotices() {
         ProcessSignal.ignoreNotices()
+        MemoryReport.begin()
     }
 
     // MARK: - Reloading

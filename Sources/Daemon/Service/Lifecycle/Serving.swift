@@ -86,6 +86,26 @@ final class Serving {
 
     /// Sends a message to systemd, if it started this process.
     func notify(_ message: String) {
-        ServiceManager.notify(message, to: setup.environment["NOTIFY_SOCKET"])
+        do throws(IOError) {
+            try deliver(message)
+        } catch {
+            setup.report("\(error)")
+        }
+    }
+
+    /// Reports to systemd that the start is complete.
+    ///
+    /// - Throws: `IOError.system` if the process has no descriptor left, so that the start does not wait for
+    ///   systemd's timeout.
+    func notifyReady() throws(IOError) {
+        try deliver("READY=1\nSTATUS=serving \(channelCount)")
+    }
+
+    private func deliver(_ message: String) throws(IOError) {
+        do throws(FileError) {
+            try ServiceManager.notify(message, to: setup.environment["NOTIFY_SOCKET"])
+        } catch {
+            throw .system("systemd: \(error); the process should \(DescriptorLimit.advice)")
+        }
     }
 }

@@ -12,7 +12,8 @@ struct Watchdog: Sendable {
         task = Task {
             while !Task.isCancelled {
                 for loop in loops { _ = await loop.call { _ in } }
-                ServiceManager.notify("WATCHDOG=1", to: environment["NOTIFY_SOCKET"])
+                // Without a descriptor there is no message, and systemd restarts the service.
+                try? ServiceManager.notify("WATCHDOG=1", to: environment["NOTIFY_SOCKET"])
                 try? await Task.sleep(for: interval / 2)
             }
         }

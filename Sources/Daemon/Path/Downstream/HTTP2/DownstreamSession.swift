@@ -54,7 +54,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
         bounds = connection.bounds
         self.serve = serve
         var limits = bounds.http2 ?? HTTP2Limits()
-        limits.messages = bounds.limits
+        limits.messages = connection.limits
         mostStreams = limits.streams
         let session = HTTP2Session(.server, limits: limits)
         wire = HTTP2Wire(socket, session, read: connection.buffer.moved())
@@ -131,10 +131,10 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
         case .request(let id, let head, let ends):
             guard working < mostStreams * 2 else { return send { $0.reset(id, .refusedStream) } }
             begin(DownstreamStream(id, on: self, head, ends: ends))
-        case .malformed(let id, let fault, let line):
+        case .malformed(let id, let fault, let request):
             if let stream = streams[id] { return stream.fail(fault) }
             guard working < mostStreams * 2 else { return send { $0.reset(id, .protocolError) } }
-            begin(DownstreamStream(id, on: self, fault, line))
+            begin(DownstreamStream(id, on: self, fault, request))
         case .content(let id, _): if let content { streams[id]?.stream.receive(content) }
         case .ended(let id, _): streams[id]?.stream.receiveEnd()
         case .closed(let id, let code):

@@ -20,8 +20,8 @@ package final class DownstreamStream: DownstreamExchange {
     package var service: DownstreamConnection.Service?
     package var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
-    /// The readable part of a refused head.
-    private let line: RequestHead?
+    /// The readable part of a refused request.
+    private let refused: RefusedRequest?
     /// Whether the content may be a conversation, in which each side waits for the other.
     private let isConversation: Bool
     let stream: ExchangeStream
@@ -42,8 +42,8 @@ package final class DownstreamStream: DownstreamExchange {
         self.id = id
         self.session = session
         self.head = head
-        line = nil
-        isConversation = RPCStatus.isCall(head.headers)
+        refused = nil
+        isConversation = RPCForm(of: head.headers) == .native
         peer = session.peer
         pace = BodyPace(rate: session.bounds.bodyRate)
         stream = ExchangeStream(id, on: session.loop)
@@ -59,22 +59,26 @@ package final class DownstreamStream: DownstreamExchange {
         _ id: Int32,
         on session: DownstreamSession,
         _ fault: HTTP2Fault,
-        _ line: (method: HTTPMethod, path: String)?
+        _ request: RefusedRequest?
     ) {
         self.id = id
         self.session = session
-        self.line = line.map { .refused($0.method, path: $0.path) }
+        refused = request
         isConversation = false
         peer = session.peer
         pace = BodyPace(rate: nil)
         stream = ExchangeStream(id, on: session.loop)
         stream.refuse(fault)
-        request = CurrentRequest(number: Int(id))
-        request.takesTrailers = true
+        self.request = CurrentRequest(number: Int(id))
+        self.request.takesTrailers = true
     }
 
     /// The error of a refused head.
-    package var refusal: NetworkError? { head == nil ? state.fault.map { NetworkError($0) } : nil }
+    package var refusal: NetworkError? { head == nil ? state.fault.map { error($0) } : nil }
+
+    private func error(_ fault: HTTP2Fault) -> NetworkError {
+        NetworkError(fault, session.bounds.limits)
+    }
 
     // MARK: - Events of the session
 
@@ -131,9 +135,14 @@ package final class DownstreamStream: DownstreamExchange {
 
     package func takeHead() -> RequestHead { head.take() ?? unreadHead }
 
-    package var unreadHead: RequestHead { line ?? .refused(.get, path: "/") }
+    package var unreadHead: RequestHead {
+        requestLine ?? .refused(.get, path: "/", contentType: refused?.contentType)
+    }
 
-    package var requestLine: RequestHead? { line }
+    package var requestLine: RequestHead? {
+        guard let refused, let line = refused.line else { return nil }
+        return .refused(line.method, path: line.path, contentType: refused.contentType)
+    }
 
     package func requestBody(_ framing: BodyFraming) -> HTTPBody {
         if let whole { return whole }
@@ -168,7 +177,7 @@ package final class DownstreamStream: DownstreamExchange {
         while state.isReceiving, stream.content.count < DownstreamStream.gatheringLimit {
             guard await stream.wait(until: deadline) != .deadline else { break }
         }
-        if let fault = state.fault { throw NetworkError(fault) }
+        if let fault = state.fault { throw error(fault) }
         return whole ?? body
     }
 
@@ -189,7 +198,7 @@ package final class DownstreamStream: DownstreamExchange {
             }
             switch state.incoming {
             case .ended: return nil
-            case .failed(let fault): throw NetworkError(fault)
+            case .failed(let fault): throw error(fault)
             case .unwanted: throw CancellationError()
             case .cut:
                 try Task.checkCancellation()
@@ -313,6 +322,8 @@ package final class DownstreamStream: DownstreamExchange {
             $0.send(piece, on: id)
             if end == .send { $0.end(id) }
         }
+        // After a cut, nothing waits for the client; the status of a call is the last piece.
+        if shutdown == .cut, (source as? CallBody)?.cut != nil { return }
         if shutdown == .cut { stream.stopWriting() }
         switch await stream.waitForRoom(idle: request.idleTimeout) {
         case nil: break
@@ -411,17 +422,5 @@ final class DownstreamStreamBody: BodySource {
         } onCancel: {
             bound.loop.submit { bound.value.cancelRead(read) }
         }
-    }
-}
-
-extension NetworkError {
-    /// Creates the error for a request that violates HTTP/2.
-    init(_ fault: HTTP2Fault) {
-        self.init(
-            .httpRequestError,
-            side: .downstream,
-            detail: "\(fault.reason)",
-            status: fault.status
-        )
     }
 }

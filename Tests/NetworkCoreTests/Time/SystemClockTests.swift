@@ -1,0 +1,26 @@
+import Testing
+
+@testable import NetworkCore
+
+@Suite struct SystemClockTests {
+    @Test(
+        arguments: [
+            (late: 0, pause: 0), (0.9, 0), (1, 1), (35, 1), (100_000, 1),
+        ] as [(Double, Double)]
+    )
+    func `a wait that ends during a standstill leaves a second for pending events`(
+        late: Double,
+        pause: Double
+    ) {
+        let deadline = ContinuousClock.now
+        let found = SystemClock.catchUp(after: deadline, at: deadline + .seconds(late))
+        #expect(found == .seconds(pause))
+    }
+
+    @Test func `a wait for a time in the past ends at once`() async throws {
+        let clock = SystemClock()
+        let start = clock.now
+        try await clock.sleep(until: start - .seconds(60))
+        #expect(clock.now - start < .seconds(1))
+    }
+}
