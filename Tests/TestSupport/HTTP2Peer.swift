@@ -141,6 +141,14 @@ package final class HTTP2Peer {
         try await flush()
     }
 
+    /// Sends an interim response.
+    package func interim(_ status: HTTPStatus, on stream: Int32) async throws {
+        let head = OutputBuffer()
+        HeadEncoder.encodeInformational(status: status, headers: [:], into: head)
+        session.sendInterim(head, on: stream)
+        try await flush()
+    }
+
     /// Sends a raw frame.
     package func raw(_ bytes: [UInt8]) async throws { try await wire.send(bytes) }
 
@@ -172,6 +180,17 @@ package final class HTTP2Peer {
     package func receive(until condition: (HTTP2Peer) -> Bool) async throws {
         while !condition(self) {
             guard try await receive() else { throw WireError.ended }
+        }
+    }
+
+    /// Receives until a condition is true, and sends nothing, not even the settings.
+    ///
+    /// - Throws: `WireError.ended` at the end of the connection.
+    package func receiveOnly(until condition: (HTTP2Peer) -> Bool) async throws {
+        while !condition(self) {
+            guard let bytes = try await wire.bytes() else { throw WireError.ended }
+            try session.receive(bytes.span, now: 1)
+            for event in session.takeEvents() { take(event, bytes) }
         }
     }
 

@@ -26,6 +26,8 @@ import NetproxyLiveObjects
     var requestDecoder: RequestHeadDecoder
     var responseDecoder: ResponseHeadDecoder
     @exclusivity(unchecked) var budget: FrameBudget
+    @exclusivity(unchecked) private var window: ConnectionWindow
+    private let memory: ContentBudget
     /// The reason for this class to end the connection.
     var overrun: (code: HTTP2Code, reason: String)?
     /// The number of CONTINUATION frames in the current field block.
@@ -51,9 +53,20 @@ import NetproxyLiveObjects
     var input: UnsafePointer<UInt8>?
 
     /// Begins a connection; its first output is the preface with our settings.
-    package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
+    ///
+    /// - Parameters:
+    ///   - role: the end of the connection.
+    ///   - limits: the limits of the connection.
+    ///   - memory: the budget for received content.
+    package init(
+        _ role: Role,
+        limits: HTTP2Limits = HTTP2Limits(),
+        memory: ContentBudget = .process
+    ) {
         self.role = role
         self.limits = limits
+        self.memory = memory
+        unsafe window = ConnectionWindow(largest: limits.connectionWindow)
         unsafe block = FieldBlock(limit: limits.messages.sectionSize)
         requestDecoder = RequestHeadDecoder(limits: limits.messages)
         responseDecoder = ResponseHeadDecoder(limits: limits.messages)
@@ -63,6 +76,8 @@ import NetproxyLiveObjects
     }
 
     deinit {
+        unsafe window.close(memory)
+        unsafe memory.take(-streams.count * streamCost)
         unsafe nghttp2_session_del(session)
     }
 
@@ -85,12 +100,6 @@ import NetproxyLiveObjects
         add(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.window)
         add(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.messages.sectionSize)
         _ = unsafe nghttp2_submit_settings(session, none, entries, entries.count)
-        _ = unsafe nghttp2_session_set_local_window_size(
-            session,
-            none,
-            0,
-            Int32(clamping: limits.connectionWindow)
-        )
     }
 
     private var none: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
@@ -147,26 +156,45 @@ import NetproxyLiveObjects
         return taken
     }
 
-    /// Lets the peer send as many more bytes on a stream as have been read.
-    package func consumed(_ count: Int, on stream: Int32) {
-        guard count > 0, unsafe streams[stream] != nil else { return }
-        _ = unsafe nghttp2_session_consume_stream(session, stream, count)
+    /// Lets the peer send as many more bytes as have been read, on the stream and on the connection.
+    ///
+    /// The caller reports each byte of every event `content` once, even if the stream has closed meanwhile.
+    package func consumed(_ count: Int, on id: Int32) {
+        guard count > 0 else { return }
+        unsafe window.consumed(count)
+        updateWindow()
+        guard let stream = unsafe streams[id] else { return }
+        _ = unsafe nghttp2_session_consume_stream(session, id, count)
+        stream.unread -= count
+        stream.sinceGrowth += count
+        // A reader that takes everything is faster than the window permits.
+        if stream.unread == 0 { growWindow(of: id, stream) }
     }
 
-    /// Enlarges the window of a stream; returns its size in bytes.
-    package func growWindow(of stream: Int32) -> Int {
-        let size = Int(unsafe nghttp2_session_get_stream_local_window_size(session, stream))
-        let present = max(size, limits.window)
-        guard unsafe streams[stream] != nil, present < limits.largestWindow else { return present }
-        let larger = min(present * 2, limits.largestWindow)
-        _ = unsafe nghttp2_session_set_local_window_size(
-            session,
-            none,
-            stream,
-            Int32(clamping: larger)
-        )
-        return larger
+    private func growWindow(of id: Int32, _ stream: HTTP2Stream) {
+        let present = max(limits.window, stream.window)
+        let larger = unsafe min(2 * present, limits.largestWindow, window.largestOfStream)
+        guard larger > present, stream.sinceGrowth >= present / 2, stream.state.isReceiving else {
+            return
+        }
+        (stream.window, stream.sinceGrowth) = (larger, 0)
+        _ = unsafe nghttp2_session_set_local_window_size(session, none, id, Int32(clamping: larger))
     }
+
+    /// The number of content bytes that the peer may still send on all streams together.
+    private var outstanding: Int {
+        Int(unsafe nghttp2_session_get_local_window_size(session))
+    }
+
+    /// Lets the peer send more if the budget permits it.
+    private func updateWindow() {
+        let credit = unsafe window.update(outstanding: outstanding, from: memory)
+        guard credit > 0 else { return }
+        _ = unsafe nghttp2_submit_window_update(session, none, 0, Int32(clamping: credit))
+    }
+
+    /// Whether the content in memory leaves the peer almost no room for more.
+    package var isFull: Bool { unsafe window.isFull(outstanding: outstanding) }
 
     // MARK: - Output
 
@@ -415,9 +443,18 @@ import NetproxyLiveObjects
         unsafe events.append(.settings)
     }
 
-    func open(_ id: Int32, _ stream: HTTP2Stream) { unsafe streams[id] = stream }
+    func open(_ id: Int32, _ stream: HTTP2Stream) {
+        if unsafe streams[id] == nil { memory.take(streamCost) }
+        unsafe streams[id] = stream
+    }
 
-    func close(_ id: Int32) { unsafe streams[id] = nil }
+    func close(_ id: Int32) {
+        guard unsafe streams.take(id) != nil else { return }
+        memory.take(-streamCost)
+    }
+
+    /// The share of a stream in the budget; a request to an origin is paid for by its client's connection.
+    private var streamCost: Int { role == .server ? ContentBudget.streamCost : 0 }
 
     /// Takes the head of the next frame to write, since its stream may be closed afterward.
     func beginHead(on id: Int32) { unsafe headToWrite = unsafe streams[id]?.takeHead() }
@@ -427,14 +464,16 @@ import NetproxyLiveObjects
         perform(stream.state.sentEnd(), on: id, stream)
     }
 
-    /// Lets the peer send as many more bytes on all streams together as have arrived, whether or not they
-    /// were read.
-    func giveBack(_ count: Int) {
-        _ = unsafe nghttp2_session_consume_connection(session, count)
+    /// Counts content until it is read.
+    func receivedContent(_ count: Int, on stream: HTTP2Stream) {
+        stream.unread += count
+        unsafe window.received(count)
+        updateWindow()
     }
 
-    /// Lets the peer send as many more bytes on a stream as were dropped.
-    func giveBackDropped(_ count: Int, on id: Int32) {
+    /// Lets the peer send as many more bytes as were dropped.
+    func dropped(_ count: Int, on id: Int32) {
+        updateWindow()
         _ = unsafe nghttp2_session_consume_stream(session, id, count)
     }
 

@@ -74,6 +74,7 @@ package final class ProxyHandler {
     private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         exchange.noteRequest()
+        exchange.record.context.sender = app.sender
         if app.version == .http2 { exchange.isRPC = RPCStatus.isCall(exchange.head.headers) }
         do throws(NetworkError) {
             if channels.hasOutages {
