@@ -93,8 +93,8 @@ import Testing
         #expect(memory.used == 0)
     }
 
-    @Test func `a connection takes at most an eighth of the unused budget`() throws {
-        let memory = ContentBudget(8 << 20)
+    @Test func `a connection takes at most a sixteenth of the unused budget`() throws {
+        let memory = ContentBudget(16 << 20)
         let first = try fill(memory)
         let second = try fill(memory)
         #expect(first.total <= 1 << 20 + ConnectionWindow.least)
