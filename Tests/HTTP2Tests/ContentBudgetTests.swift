@@ -51,7 +51,7 @@ import Testing
 
     @Test func `connections whose content nobody reads stay within the budget`() throws {
         let memory = ContentBudget(64 << 20)
-        let floods = try (0..<32).map { _ in try fill(memory) }
+        let floods = try (0..<32).map { _ in try fill(memory, streams: 40) }
         let content = floods.reduce(0) { $0 + $1.total }
         #expect(memory.used <= 64 << 20)
         #expect(content <= memory.used + 32 * ConnectionWindow.least)

@@ -121,10 +121,19 @@ package final class HTTP2Peer {
         try await flush()
     }
 
-    /// Begins a response; its content follows.
-    package func beginResponse(to stream: Int32, _ headers: HTTPHeaders = [:]) async throws {
+    /// Begins a response; its content follows, with the announced length if there is one.
+    package func beginResponse(
+        to stream: Int32,
+        _ headers: HTTPHeaders = [:],
+        length: Int? = nil
+    ) async throws {
         let head = OutputBuffer()
-        HeadEncoder.encodeResponse(status: 200, headers: headers, framing: .chunked, into: head)
+        HeadEncoder.encodeResponse(
+            status: 200,
+            headers: headers,
+            framing: length.map { .length($0) } ?? .chunked,
+            into: head
+        )
         session.sendResponse(head, on: stream, hasContent: true)
         try await flush()
     }
