@@ -17,10 +17,14 @@ final class Pair {
     /// The maximum number of bytes in each delivery.
     var step: Int
 
-    init(client: HTTP2Limits = HTTP2Limits(), server: HTTP2Limits = HTTP2Limits(), step: Int = .max)
-    {
-        self.client = HTTP2Session(.client, limits: client)
-        self.server = HTTP2Session(.server, limits: server)
+    init(
+        client: HTTP2Limits = HTTP2Limits(),
+        server: HTTP2Limits = HTTP2Limits(),
+        memory: ContentBudget = ContentBudget(64 << 20),
+        step: Int = .max
+    ) {
+        self.client = HTTP2Session(.client, limits: client, memory: memory)
+        self.server = HTTP2Session(.server, limits: server, memory: memory)
         self.step = step
     }
 
@@ -223,20 +227,19 @@ final class Pair {
         #expect(received == HTTP2Limits().window)
     }
 
-    @Test func `a window doubles up to its limit`() throws {
-        let pair = Pair()
+    @Test func `windows grow while the content is read as fast as it arrives`() throws {
+        let pair = Pair(memory: ContentBudget(64 << 20))
         let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
-        try pair.run()
-        #expect(pair.server.growWindow(of: stream) == 512 * 1024)
-        #expect(pair.server.growWindow(of: stream) == 1024 * 1024)
-        for _ in 0..<5 { _ = pair.server.growWindow(of: stream) }
-        #expect(pair.server.growWindow(of: stream) == HTTP2Limits().largestWindow)
-        // The peer receives the update and may send more than the first window.
-        try pair.run()
-        pair.client.send(ByteSlice([UInt8](repeating: 1, count: 2 << 20)), on: stream)
+        for _ in 0..<32 {
+            pair.client.send(ByteSlice([UInt8](repeating: 1, count: 1 << 20)), on: stream)
+            try pair.run()
+        }
+        #expect(pair.serverContent.count == 32 << 20)
+        // All of it was read, so the peer may now send much more at once than at first.
+        pair.client.send(ByteSlice([UInt8](repeating: 1, count: 8 << 20)), on: stream)
         let output = OutputBuffer()
-        try pair.client.produce(into: output, upTo: 4 << 20)
-        #expect(output.count > 2 << 20)
+        try pair.client.produce(into: output, upTo: 16 << 20)
+        #expect(output.count > 3 << 20)
     }
 
     @Test func `a reset ends only its own stream`() throws {
@@ -305,5 +308,49 @@ final class Pair {
         pair.client.send(ByteSlice([UInt8](repeating: 1, count: 40_000)), on: stream)
         try pair.run()
         #expect(pair.serverContent.count == 40_000)
+    }
+
+    @Test(arguments: [200_000, 65_536, 65_535])
+    func `the end of a response that fills the window is sent with its last bytes`(
+        length: Int
+    ) throws {
+        let pair = Pair()
+        let stream = try #require(pair.request())
+        try pair.run()
+        pair.respond(stream, framing: .length(length), hasContent: true)
+        pair.server.send(ByteSlice([UInt8](repeating: 1, count: length)), on: stream)
+        pair.server.end(stream)
+        try pair.run()
+        #expect(pair.clientContent.count == length)
+        // A peer that has read a part only still sees the end after the last byte.
+        let last = pair.clientEvents.filter {
+            switch $0 {
+            case .content, .ended: true
+            default: false
+            }
+        }
+        guard case .ended = last.last else {
+            Issue.record("no end")
+            return
+        }
+        #expect(pair.clientEvents.count { if case .closed = $0 { true } else { false } } == 1)
+    }
+
+    @Test func `resets by a server do not count as useless frames`() throws {
+        var limits = HTTP2Limits()
+        limits.idleFrames = 20
+        limits.idleFrameRate = 1
+        let pair = Pair(client: limits)
+        for _ in 0..<200 {
+            let stream = try #require(pair.request(.post, hasContent: false))
+            try pair.run()
+            pair.server.reset(stream, .refusedStream)
+            try pair.run()
+        }
+        #expect(
+            pair.clientEvents.count {
+                if case .closed(_, .refusedStream) = $0 { true } else { false }
+            } == 200
+        )
     }
 }

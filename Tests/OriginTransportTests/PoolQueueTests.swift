@@ -26,6 +26,18 @@ import Testing
         #expect(queue.takeWaiting() == nil && queue.count == 0)
     }
 
+    @Test func `a sender that is not eligible keeps its turn`() {
+        let queue = PoolQueue()
+        let many = (0..<2).map { _ in waiter(of: first) }
+        let other = waiter(of: second)
+        for waiter in many + [other] { queue.add(waiter) }
+        let blocked = ObjectIdentifier(first)
+        #expect(queue.takeWaiting { $0 != blocked } === other)
+        #expect(queue.takeWaiting { $0 != blocked } == nil && queue.count == 2)
+        #expect(queue.takeWaiting() === many[0])
+        #expect(queue.takeWaiting() === many[1])
+    }
+
     @Test func `removed and canceled waiters do not delay others`() {
         let queue = PoolQueue()
         let waiters = (0..<4).map { _ in waiter(of: first) }

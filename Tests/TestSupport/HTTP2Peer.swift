@@ -121,10 +121,19 @@ package final class HTTP2Peer {
         try await flush()
     }
 
-    /// Begins a response; its content follows.
-    package func beginResponse(to stream: Int32, _ headers: HTTPHeaders = [:]) async throws {
+    /// Begins a response; its content follows, with the announced length if there is one.
+    package func beginResponse(
+        to stream: Int32,
+        _ headers: HTTPHeaders = [:],
+        length: Int? = nil
+    ) async throws {
         let head = OutputBuffer()
-        HeadEncoder.encodeResponse(status: 200, headers: headers, framing: .chunked, into: head)
+        HeadEncoder.encodeResponse(
+            status: 200,
+            headers: headers,
+            framing: length.map { .length($0) } ?? .chunked,
+            into: head
+        )
         session.sendResponse(head, on: stream, hasContent: true)
         try await flush()
     }
@@ -138,6 +147,14 @@ package final class HTTP2Peer {
 
     package func reset(_ stream: Int32, _ code: HTTP2Code) async throws {
         session.reset(stream, code)
+        try await flush()
+    }
+
+    /// Sends an interim response.
+    package func interim(_ status: HTTPStatus, on stream: Int32) async throws {
+        let head = OutputBuffer()
+        HeadEncoder.encodeInformational(status: status, headers: [:], into: head)
+        session.sendInterim(head, on: stream)
         try await flush()
     }
 
@@ -172,6 +189,17 @@ package final class HTTP2Peer {
     package func receive(until condition: (HTTP2Peer) -> Bool) async throws {
         while !condition(self) {
             guard try await receive() else { throw WireError.ended }
+        }
+    }
+
+    /// Receives until a condition is true, and sends nothing, not even the settings.
+    ///
+    /// - Throws: `WireError.ended` at the end of the connection.
+    package func receiveOnly(until condition: (HTTP2Peer) -> Bool) async throws {
+        while !condition(self) {
+            guard let bytes = try await wire.bytes() else { throw WireError.ended }
+            try session.receive(bytes.span, now: 1)
+            for event in session.takeEvents() { take(event, bytes) }
         }
     }
 

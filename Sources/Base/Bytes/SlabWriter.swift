@@ -6,8 +6,8 @@
     package private(set) var count = 0
 
     /// Reserves space for the expected number of bytes; the slab grows if there are more.
-    package init(expecting capacity: Int) {
-        slab = Slab.make(capacity: max(capacity, Slab.standardCapacity))
+    package init(expecting capacity: Int, atLeast least: Int = Slab.standardCapacity) {
+        slab = Slab.make(capacity: max(capacity, least))
     }
 
     /// Adds bytes at the end.

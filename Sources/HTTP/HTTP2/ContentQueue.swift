@@ -3,7 +3,8 @@ package import NetproxyBytes
 /// The received content of a message that has not been taken, in order.
 ///
 /// Frames are short. Each piece costs its reader a system call, and a stored piece keeps the buffer from
-/// which it was sliced. So short pieces after the first are combined.
+/// which it was sliced. So a short first piece is copied, and the pieces after it are combined. A queue takes
+/// up at most four times the memory of its content.
 package struct ContentQueue: ~Copyable {
     private var first: ByteSlice?
     private var more: [ByteSlice] = []
@@ -14,9 +15,9 @@ package struct ContentQueue: ~Copyable {
 
     /// The maximum size of a combined piece, in bytes.
     private static let gatheredLength = 64 * 1024
-    /// The maximum size of content that `takeAll` copies, in bytes; a copy does not keep the surrounding
-    /// buffer.
-    private static let copiedLength = 1024
+    /// The maximum size of a first piece that is copied, in bytes; a copy does not keep the surrounding
+    /// buffer of 16 KiB.
+    private static let copiedLength = 4096
 
     package init() {}
 
@@ -25,7 +26,7 @@ package struct ContentQueue: ~Copyable {
     package mutating func append(_ piece: ByteSlice) {
         count += piece.count
         guard first != nil else {
-            first = piece
+            first = piece.count <= ContentQueue.copiedLength ? ByteSlice(piece.span) : piece
             return
         }
         if var writer = gathered.take() {
@@ -37,7 +38,10 @@ package struct ContentQueue: ~Copyable {
             more.append(writer.finish())
         }
         let isLong = piece.count > ContentQueue.gatheredLength / 16
-        var writer = SlabWriter(expecting: isLong ? ContentQueue.gatheredLength : 0)
+        var writer = SlabWriter(
+            expecting: isLong ? ContentQueue.gatheredLength : 4 * piece.count,
+            atLeast: 512
+        )
         writer.append(piece.span)
         gathered = consume writer
     }
@@ -54,9 +58,7 @@ package struct ContentQueue: ~Copyable {
     package mutating func takeAll() -> ByteSlice {
         let total = count
         guard let piece = removeFirst() else { return ByteSlice([]) }
-        guard !isEmpty else {
-            return total <= ContentQueue.copiedLength ? ByteSlice(piece.span) : piece
-        }
+        guard !isEmpty else { return piece }
         var writer = SlabWriter(expecting: total)
         writer.append(piece.span)
         while let next = removeFirst() { writer.append(next.span) }

@@ -8,14 +8,15 @@ package struct HTTP2Limits: Sendable {
     ///
     /// 128, like nginx and h2o.
     package var streams = 128
-    /// The maximum number of unread content bytes on a stream.
+    /// The first window of a stream: the maximum number of its content bytes before the first read.
     ///
-    /// 256 KiB: enough for one round trip of a fast connection; a slow reader occupies no more.
-    package var window = 256 * 1024
+    /// 64 KiB, like nginx (`http2_body_preread_size`). The window grows while the content is read as fast as
+    /// it arrives.
+    package var window = 64 * 1024
     /// The maximum window of a stream whose content is read as fast as it arrives, in bytes.
     package var largestWindow = 4 * 1024 * 1024
     /// The maximum number of content bytes in transit on all streams together.
-    package var connectionWindow = 16 * 1024 * 1024
+    package var connectionWindow = 8 * 1024 * 1024
     /// The maximum burst of useless frames: those that neither begin a message nor carry content.
     ///
     /// 1000, like nghttp2's own limit on resets (CVE-2023-44487), which this includes.

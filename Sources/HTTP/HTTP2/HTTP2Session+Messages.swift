@@ -96,10 +96,10 @@ extension HTTP2Session {
 
     /// Handles received content.
     func receiveContent(_ range: Range<Int>, on id: Int32) {
-        giveBack(range.count)
         guard let stream = unsafe streams[id],
             deliver(stream.state.receive(range.count), on: id, stream)
-        else { return giveBackDropped(range.count, on: id) }
+        else { return dropped(range.count, on: id) }
+        receivedContent(range.count, on: stream)
         unsafe events.append(.content(id, range))
     }
 

@@ -11,6 +11,13 @@ final class HTTP2Stream {
     /// Whether nghttp2 waits for more content.
     var isDeferred = false
 
+    /// The number of received bytes that were not read.
+    var unread = 0
+    /// The number of bytes read since the window last grew.
+    var sinceGrowth = 0
+    /// The window, once it has grown.
+    var window = 0
+
     /// The heads to send, in order, in the format of HTTP/1.
     ///
     /// Each is encoded when its frame is written, since a later head may refer to its entries in the table.

@@ -141,6 +141,14 @@ package struct StreamState: Sendable, Equatable {
     /// Whether all content of the announced length is queued but the end is not.
     package var hasSentLength: Bool { outgoing == .content(left: 0) }
 
+    /// Whether all content of the announced length has arrived but the end has not.
+    package var hasReceivedLength: Bool {
+        switch incoming {
+        case .content(left: 0), .noContent: true
+        case .head, .content, .ended, .failed, .unwanted, .cut: false
+        }
+    }
+
     /// The fault of the incoming message, if it violates the protocol.
     package var fault: HTTP2Fault? {
         if case .failed(let fault) = incoming { fault } else { nil }

@@ -84,6 +84,9 @@ private func beginFrame(
         case NGHTTP2_HEADERS.rawValue: false
         case NGHTTP2_DATA.rawValue:
             header.length == 0 && !has(header.flags, NGHTTP2_FLAG_END_STREAM)
+        // A server can reset each of our streams once; a client can open and reset any number.
+        case NGHTTP2_RST_STREAM.rawValue:
+            unsafe session.role == .server || session.streams[header.stream_id] == nil
         default: true
         }
     guard isIdle else {

@@ -56,13 +56,16 @@ extension StreamSocket {
 
     /// Writes the bytes after the first `offset`, and waits while the kernel's buffer is full.
     ///
+    /// - Parameter lastReceived: returns the time of the last byte in the other direction, from which `idle`
+    ///   counts as well.
     /// - Throws: the errors of `write(_:_:idle:until:)`.
     package func write(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
         from offset: Int,
         idle: Duration?,
-        until limit: UInt64 = .max
+        until limit: UInt64 = .max,
+        since lastReceived: (() -> UInt64)? = nil
     ) async throws(IOError) {
         var written = offset
         var deadline: UInt64?
@@ -74,7 +77,14 @@ extension StreamSocket {
             } else {
                 let end = deadline ?? min(loop.deadline(after: idle), limit)
                 deadline = end
-                try await waitWritable(until: end)
+                do throws(IOError) {
+                    try await waitWritable(until: end)
+                } catch {
+                    guard error == .timedOut, let idle, let lastReceived else { throw error }
+                    let later = min(lastReceived() &+ idle.nanoseconds, limit)
+                    guard loop.now < later else { throw error }
+                    deadline = later
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ import NetproxyLiveObjects
 ///
 /// A separate task sends it, since the origin may respond before it has read all of it. An error of the
 /// content's source ends the exchange. An error of the origin does not, unless it is a timeout: the response
-/// may already have arrived.
+/// may already have arrived. A timeout always ends the whole exchange, since the content would be lost.
 final class Upload {
     private enum State {
         /// Waits until the origin requests the content (RFC 9110 §10.1.1); contains the task's continuation
@@ -30,7 +30,7 @@ final class Upload {
     private var answerDeadline: UInt64?
     /// Whether the content of the response is arriving.
     ///
-    /// From then on, a failed upload does not end the exchange, since a slow client may still be reading.
+    /// From then on, a failed write does not end the exchange, since a slow client may still be reading.
     var isAnswered = false
     /// Called once when nothing waits for more content.
     var onEnd: (() -> Void)?
@@ -190,7 +190,8 @@ final class Upload {
 
     private func fail(_ error: any Error) {
         switch error {
-        case let error as WriteFault where isAnswered || error.fault == .closedByPeer:
+        case let error as WriteFault
+        where error.fault == .closedByPeer || isAnswered && error.fault != .timedOut:
             // The response may still have arrived, and its deadline starts now. After any other error the
             // origin waits for the rest of the request, so no response can be expected.
             source.cancel()
@@ -198,7 +199,6 @@ final class Upload {
         case let error as WriteFault:
             source.cancel()
             abort(with: peer.error(error.fault, in: .sending))
-        case let error where isAnswered && Upload.isTimeout(error): state = .abandoned
         default: abort(with: error)
         }
     }
@@ -206,11 +206,6 @@ final class Upload {
     private func abort(with error: any Error) {
         state = .failed(error)
         sink.abort()
-    }
-
-    private static func isTimeout(_ error: any Error) -> Bool {
-        let kind = (error as? NetworkError)?.kind
-        return kind == .connectionReadTimeout || kind == .requestBodyTimeout
     }
 }
 
@@ -238,6 +233,7 @@ protocol UploadSink: AnyObject {
 final class SocketUpload: UploadSink {
     private let socket: StreamSocket
     private let idle: Duration?
+    private let lastReceived: () -> UInt64
     private var writer: BodyWriter
     private let output = OutputBuffer()
     /// The bytes that the kernel has not accepted yet.
@@ -250,10 +246,17 @@ final class SocketUpload: UploadSink {
     /// - Parameters:
     ///   - socket: the connection that carried the head.
     ///   - length: the length of the content; if unknown, the content is chunked.
-    ///   - idle: the longest time during which the kernel may accept no bytes.
-    init(over socket: StreamSocket, _ length: Int?, idle: Duration?) {
+    ///   - idle: the longest time without a byte in either direction.
+    ///   - lastReceived: returns the time of the last byte of the response.
+    init(
+        over socket: StreamSocket,
+        _ length: Int?,
+        idle: Duration?,
+        lastReceived: @escaping () -> UInt64
+    ) {
         self.socket = socket
         self.idle = idle
+        self.lastReceived = lastReceived
         writer = BodyWriter(length.map { .length($0) } ?? .chunked)
     }
 
@@ -274,7 +277,7 @@ final class SocketUpload: UploadSink {
     func finishWriting() async throws(IOError) {
         guard let (piece, written) = rest else { return }
         rest = nil
-        try await socket.write(output, piece, from: written, idle: idle)
+        try await socket.write(output, piece, from: written, idle: idle, since: lastReceived)
     }
 
     func cancelWrite() { socket.cancelWrite() }

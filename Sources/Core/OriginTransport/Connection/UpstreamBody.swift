@@ -63,10 +63,12 @@ final class UpstreamBody: BodySource {
         let idle = connection.peer.options.idleTimeout
         while true {
             do throws(IOError) {
-                return try await connection.read(
+                let count = try await connection.read(
                     minimum: readSize(on: connection),
                     until: min(connection.loop.deadline(after: idle), connection.bodyLimit)
                 )
+                connection.lastReceived = connection.loop.now
+                return count
             } catch {
                 guard error == .timedOut, connection.isUploading, connection.isInTime else {
                     throw error

@@ -25,7 +25,12 @@ extension UpstreamConnection {
         if let rest = try start(consume request) { try await send(rest, until: limit) }
         let upload = Upload(
             source,
-            to: SocketUpload(over: socket, length, idle: peer.options.idleTimeout),
+            to: SocketUpload(
+                over: socket,
+                length,
+                idle: peer.options.idleTimeout,
+                lastReceived: { [weak self] in self?.lastReceived ?? 0 }
+            ),
             peer,
             isExpecting: isExpecting
         )

@@ -31,6 +31,10 @@ final class UpstreamConnection: TimerEntry {
     /// Whether the origin has given no sign of life during this exchange.
     var isUnconfirmed = false
     private var use = Use.inUse
+    /// Whether an exchange uses the connection.
+    var isInUse: Bool { use == .inUse }
+    /// The sender of the current request.
+    var sender: ObjectIdentifier?
     /// The next idle connection in the stack, used before this one.
     var below: UpstreamConnection?
     var mayReuse = true
@@ -51,6 +55,8 @@ final class UpstreamConnection: TimerEntry {
     private(set) var keepAlive: Duration
     /// The generation of the `NameWatch` that last confirmed the address.
     var nameGeneration = 0
+    /// The time at which a part of the response was last waited for and read.
+    var lastReceived: UInt64 = 0
     /// Whether the connection counts against the share of uploads.
     var holdsUploadShare = false
     private let life = LiveObject(UpstreamConnection.self)
@@ -177,10 +183,20 @@ final class UpstreamConnection: TimerEntry {
             context.timings.firstByte = Duration(elapsed: loop.now - started)
             return try response()
         } catch {
+            distrustIfSilent(since: started)
             close()
             throw limit <= loop.now
                 ? NetworkError.overdue(error, after: context.deadlineSetting) : error
         }
+    }
+
+    /// Distrusts the other connections if this one was given up without a byte after a silence: a stuck
+    /// balancer or a stopped process still acknowledges on all of them.
+    private func distrustIfSilent(since started: UInt64) {
+        guard exchange > 1, !hasAnswered, buffer.isEmpty, !socket.isClosed,
+            loop.now &- started >= ConnectionTest.shortestSilence
+        else { return }
+        owner.distrust(address)
     }
 
     /// Creates the response from the received head.

@@ -20,6 +20,8 @@ public struct UpstreamOptions: Sendable {
         case http1
         /// HTTP/2 only: by ALPN with TLS, by prior knowledge without (RFC 9113 §3.3).
         case http2
+        /// HTTP/2 only, without ALPN: by prior knowledge over TLS as well.
+        case http2PriorKnowledge
     }
 
     /// The maximum duration of resolving, connecting and the TLS handshake together.
@@ -99,8 +101,9 @@ public struct UpstreamOptions: Sendable {
     /// The value of `Host` in requests.
     package var host = SentHost.origin
 
-    /// The silence after which an active HTTP/2 connection sends a PING, and the maximum wait for its
-    /// acknowledgment.
+    /// The shortest time between two PINGs on an HTTP/2 connection, as servers of gRPC permit them.
+    package var pingInterval = Duration.seconds(300)
+    /// The maximum wait for the acknowledgment of a PING.
     package var peerSilence = Duration.seconds(15)
 
     /// The names of these limits in errors.

@@ -41,7 +41,7 @@ package final class UpstreamPeer {
     var maySpeakHTTP2: Bool {
         switch options.versions {
         case .http1: false
-        case .http2: targetPrefix.isEmpty
+        case .http2, .http2PriorKnowledge: targetPrefix.isEmpty
         case .automatic: origin.scheme == .https
         }
     }
@@ -51,28 +51,41 @@ package final class UpstreamPeer {
         switch options.versions {
         case .http1: offersHTTP1
         case .http2: ["h2"]
+        case .http2PriorKnowledge: []
         case .automatic: ["h2", "http/1.1"]
         }
     }
 
     /// Whether only HTTP/2 is acceptable.
-    var insistsOnHTTP2: Bool { options.versions == .http2 }
+    var insistsOnHTTP2: Bool {
+        options.versions == .http2 || options.versions == .http2PriorKnowledge
+    }
+
+    /// Whether a new connection speaks HTTP/2.
+    func speaksHTTP2(over socket: StreamSocket) -> Bool {
+        origin.scheme == .http || options.versions == .http2PriorKnowledge
+            || socket.chosenProtocol == "h2"
+    }
 
     /// The error if an origin does not choose HTTP/2 although only HTTP/2 is acceptable.
     var lacksHTTP2: NetworkError {
-        NetworkError(
+        let remedy =
+            options.timeSettings == .channel
+            ? "http: http2-prior" : "UpstreamOptions.HTTPVersions.http2PriorKnowledge"
+        return NetworkError(
             .tlsProtocolError,
             side: .upstream,
             retry: .safe,
-            detail: "\(origin.authority) does not choose HTTP/2, and nothing else is wanted here"
+            detail: "\(origin.authority) does not choose HTTP/2, and nothing else is wanted here; "
+                + "if it speaks HTTP/2 without ALPN, use \(remedy)"
         )
     }
 
     /// The protocols offered in TLS for an HTTP/1 connection.
     let offersHTTP1 = ["http/1.1"]
 
-    /// Returns the limit of a phase, for the error of a timeout.
-    func setting(of phase: TimeoutPhase) -> TimeSetting {
+    /// Returns the limit of a phase of an attempt, for the error of a timeout; `nil` for other phases.
+    func setting(of phase: TimeoutPhase) -> TimeSetting? {
         let names = options.timeSettings
         return switch phase {
         // The queue times out only if it has a limit.
@@ -81,7 +94,10 @@ package final class UpstreamPeer {
             names.setting("timeouts.connect", "connectTimeout", options.connectTimeout)
         case .awaitingHead:
             names.setting("timeouts.response", "responseTimeout", options.responseTimeout)
-        default: names.setting("timeouts.idle", "idleTimeout", options.idleTimeout)
+        case .sending, .readingBody:
+            names.setting("timeouts.idle", "idleTimeout", options.idleTimeout)
+        case .total, .credential, .requestHead, .requestBody, .requestBodyRate, .delivery, .tunnel:
+            nil
         }
     }
 

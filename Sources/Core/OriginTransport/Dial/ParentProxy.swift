@@ -141,7 +141,7 @@ public struct ParentProxy: Sendable {
         over socket: StreamSocket,
         to origin: Origin,
         until deadline: UInt64,
-        within setting: TimeSetting
+        within setting: TimeSetting?
     ) async throws(NetworkError) {
         let fault = await socket.abortingWhenCancelled { () -> NetworkError? in
             do throws(NetworkError) {
@@ -174,7 +174,7 @@ public struct ParentProxy: Sendable {
         over socket: StreamSocket,
         to origin: Origin,
         until deadline: UInt64,
-        within setting: TimeSetting
+        within setting: TimeSetting?
     ) async throws(NetworkError) {
         let head: ResponseHead
         do throws(IOError) {

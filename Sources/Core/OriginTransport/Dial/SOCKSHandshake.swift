@@ -15,7 +15,7 @@ struct SOCKSHandshake {
     private let deadline: UInt64
     private let account: Account?
     private let name: String
-    private let setting: TimeSetting
+    private let setting: TimeSetting?
     private let buffer = ReadBuffer()
 
     init(
@@ -23,7 +23,7 @@ struct SOCKSHandshake {
         as account: Account?,
         until deadline: UInt64,
         with name: String,
-        within setting: TimeSetting
+        within setting: TimeSetting?
     ) {
         self.socket = socket
         self.account = account

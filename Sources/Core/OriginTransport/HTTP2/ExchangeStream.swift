@@ -1,5 +1,5 @@
 package import NetproxyBytes
-package import NetproxyEventIO
+import NetproxyEventIO
 package import NetproxyHTTP1
 package import NetproxyHTTP2
 import NetproxyLiveObjects
@@ -11,16 +11,70 @@ import NetproxyLiveObjects
 package final class ExchangeStream: StreamWait {
     package let id: Int32
     package var state = StreamState()
-    package var content = ContentQueue()
+    private let wire: HTTP2Wire
+    private var content = ContentQueue()
+    /// The number of content bytes that were taken and still count as unread.
+    ///
+    /// The piece in use counts until the next one is taken, so that the peer sends no more while it waits.
+    private var held = 0
+    /// Whether the content no longer counts, since its exchange has ended.
+    private var isReleased = false
+    /// The time at which content was last taken, on the loop's clock.
+    package private(set) var lastTaken: UInt64
+    /// The time at which content last arrived.
+    package private(set) var lastReceived: UInt64
     /// The number of queued bytes that have not been sent.
     package private(set) var unsent = 0
     /// The wait of the writer; `nil` before the first wait.
     private var room: StreamWait?
     private let life = LiveObject(ExchangeStream.self)
 
-    package init(_ id: Int32, on loop: EventLoop) {
+    package init(_ id: Int32, over wire: HTTP2Wire) {
         self.id = id
-        super.init(on: loop)
+        self.wire = wire
+        lastTaken = wire.loop.now
+        lastReceived = wire.loop.now
+        super.init(on: wire.loop)
+    }
+
+    // MARK: - Content
+
+    /// The number of received bytes that were not taken.
+    package var unread: Int { content.count }
+
+    /// Takes the next piece; the previous one was used, so the peer may send as many bytes again.
+    package func take() -> ByteSlice? {
+        release(held)
+        held = 0
+        guard let piece = content.removeFirst() else { return nil }
+        lastTaken = loop.now
+        held = piece.count
+        return piece
+    }
+
+    /// Takes all content, which counts as unread until the exchange ends.
+    package func takeAll() -> ByteSlice {
+        held += content.count
+        return content.takeAll()
+    }
+
+    /// Drops the content that was not taken.
+    package func drop() {
+        release(content.count)
+        content.removeAll()
+    }
+
+    /// Stops counting all content of the exchange, which has ended.
+    package func releaseAll() {
+        release(held + content.count)
+        held = 0
+        isReleased = true
+    }
+
+    private func release(_ count: Int) {
+        guard count > 0, !isReleased else { return }
+        wire.session.consumed(count, on: id)
+        wire.flushSoon()
     }
 
     // MARK: - Events of the session
@@ -33,8 +87,12 @@ package final class ExchangeStream: StreamWait {
 
     /// Handles received content, which is dropped if the message is over.
     package func receive(_ piece: ByteSlice) {
-        guard state.receive(piece.count) == .deliver else { return }
+        guard state.receive(piece.count) == .deliver, !isReleased else {
+            wire.session.consumed(piece.count, on: id)
+            return wire.flushSoon()
+        }
         content.append(piece)
+        lastReceived = loop.now
         endWait(.news)
     }
 
@@ -98,7 +156,8 @@ package final class ExchangeStream: StreamWait {
     /// A complete message keeps its content, which may still be forwarded to the other side of netproxy.
     package func finish() -> StreamState.Action {
         let action = wakeAll(after: state.finish())
-        if !state.isComplete { content.removeAll() }
+        if !state.isComplete { drop() }
+        releaseAll()
         removeTimers()
         return action
     }
@@ -119,7 +178,7 @@ package final class ExchangeStream: StreamWait {
 
     /// Waits until all queued content has been sent.
     ///
-    /// - Parameter idle: the longest time without progress.
+    /// - Parameter idle: the longest time without content in either direction.
     /// - Returns: `nil` once all of it has been sent, otherwise the reason that ended the wait.
     package func waitForRoom(idle: Duration?) async -> WaitEnd? {
         guard unsent > 0 else { return nil }
@@ -127,7 +186,10 @@ package final class ExchangeStream: StreamWait {
         self.room = room
         while unsent > 0 {
             guard state.isSending else { return .over }
-            let end = await room.wait(until: loop.deadline(after: idle))
+            var end = await room.wait(until: loop.deadline(after: idle))
+            while end == .deadline, let idle, loop.now < lastReceived &+ idle.nanoseconds {
+                end = await room.wait(until: lastReceived &+ idle.nanoseconds)
+            }
             guard end == .news || unsent <= 0 else { return end }
         }
         return nil

@@ -20,7 +20,11 @@ extension HTTP2Connection {
                     return nil
                 }
                 if let error = error(of: exchange, .readingBody) { throw error }
-                try await waitForContent(exchange)
+                if exchange.stream.state.hasReceivedLength {
+                    guard try await endsSoon(exchange) else { return nil }
+                } else {
+                    try await waitForContent(exchange)
+                }
             }
         } catch {
             let fault = exchange.upload?.fault
@@ -33,6 +37,24 @@ extension HTTP2Connection {
             case let refusal as HTTP2Refusal: throw refusal.error
             default: throw error
             }
+        }
+    }
+
+    /// Waits for the end of a response whose announced content has arrived, and for its trailers.
+    ///
+    /// Some origins end the stream late or never, and a client over HTTP/1 waits for the end before its next
+    /// request. So netproxy ends the stream after a second.
+    ///
+    /// - Returns: whether the end has arrived in time.
+    private func endsSoon(_ exchange: HTTP2Exchange) async throws(IOError) -> Bool {
+        do throws(IOError) {
+            let second = loop.deadline(after: .seconds(1))
+            try await exchange.wait(until: min(second, exchange.bodyLimit))
+            return true
+        } catch {
+            guard error == .timedOut, loop.now < exchange.bodyLimit else { throw error }
+            abandon(exchange, .noError)
+            return false
         }
     }
 
@@ -63,17 +85,6 @@ extension HTTP2Connection {
 
     /// Ends the exchange because the reader does not want the rest.
     func cancelBody(of exchange: HTTP2Exchange) { abandon(exchange, .cancel) }
-
-    func consumed(_ count: Int, on stream: Int32) {
-        session.consumed(count, on: stream)
-        wire.flushSoon()
-    }
-
-    func growWindow(of stream: Int32) -> Int {
-        let size = session.growWindow(of: stream)
-        wire.flushSoon()
-        return size
-    }
 
     func send(_ piece: ByteSlice, on exchange: HTTP2Exchange) throws {
         guard exchange.stream.send(piece.count) == .send else { throw BodyWriter.LengthMismatch() }

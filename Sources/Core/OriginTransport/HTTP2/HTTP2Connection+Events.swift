@@ -11,10 +11,18 @@ extension HTTP2Connection: HTTP2WireUser {
         switch event {
         case .response(let stream, let head, let ends):
             exchanges[stream]?.took(head, ends: ends)
-        case .content(let stream, _): if let content { exchanges[stream]?.stream.receive(content) }
+        case .content(let stream, _):
+            guard let content else { return }
+            guard let exchange = exchanges[stream] else {
+                return session.consumed(content.count, on: stream)
+            }
+            exchange.stream.receive(content)
         case .ended(let stream, let trailers): exchanges[stream]?.end(trailers)
         case .malformed(let stream, let fault, _): exchanges[stream]?.fail(fault)
         case .closed(let stream, let code):
+            if let exchange = exchanges[stream], exchange.isRefusal(code) {
+                admission.refused(serving: exchanges.count - 1)
+            }
             // The stream no longer counts for the origin; the reader already has its content.
             _ = exchanges[stream]?.stream.close(.stream(code))
             forget(stream)
@@ -22,21 +30,22 @@ extension HTTP2Connection: HTTP2WireUser {
         case .goAway:
             isLeaving = true
             owner.leaves(self)
-        case .settings:
-            admitted = HTTP2Connection.admission(session)
-            owner.exchangeEnded(on: self)
-        case .pong: pinged = nil
-        case .request: break
+        case .settings: settled()
+        case .pong, .request: break
         }
     }
 
     /// The events have already woken the readers.
-    func receivedAll() {}
+    func receivedAll() {
+        if test.isRunning { passTest() }
+        watchUnread()
+    }
 
     func ended(_ end: HTTP2WireEnd) {
         self.end = end
         isLeaving = true
-        loop.remove(self)
+        removeTimers()
+        unread = StreamTable()
         if case .fault(.unresponsive) = end { owner.distrust(address) }
         let left = exchanges.all
         exchanges = StreamTable()
@@ -49,6 +58,7 @@ extension HTTP2Connection: HTTP2WireUser {
 
     /// Returns the error of an exchange with a broken response; `nil` for any other exchange.
     func error(of exchange: HTTP2Exchange, _ phase: TimeoutPhase) -> (any Error)? {
+        if let cancellation = exchange.cancellation { return cancellation }
         guard exchange.stream.state.isBroken else { return nil }
         let name = peer.origin.authority
         switch exchange.stream.state.incoming {
@@ -59,8 +69,8 @@ extension HTTP2Connection: HTTP2WireUser {
                 side: .upstream,
                 detail: "\(name) sent a malformed response: \(fault.reason)"
             )
-        case .cut(.stream(.refusedStream)):
-            return HTTP2Refusal.unsent(refusal("refused the stream"))
+        case .cut(.stream(let code)) where exchange.isRefusal(code):
+            return HTTP2Refusal.refused(refusal("refused the stream: \(code)"))
         case .cut(.stream(.http11Required)):
             return HTTP2Refusal.needsHTTP1(refusal("wants HTTP/1.1 for this request"))
         case .cut(.stream(let code)):
@@ -105,5 +115,15 @@ extension HTTP2Connection: HTTP2WireUser {
             retry: .safe,
             detail: "\(peer.origin.authority) \(what)"
         )
+    }
+}
+
+extension HTTP2Exchange {
+    /// Whether the reset with this code says that the origin has not processed the request.
+    ///
+    /// REFUSED_STREAM says so (RFC 9113 §8.7), and nghttp2 uses it for the streams beyond a GOAWAY. Servers of
+    /// gRPC also reset streams that arrive before the acknowledgment of their SETTINGS.
+    func isRefusal(_ code: HTTP2Code) -> Bool {
+        code == .refusedStream || code == .enhanceYourCalm && isEarly && !hasHead
     }
 }

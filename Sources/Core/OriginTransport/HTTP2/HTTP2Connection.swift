@@ -17,19 +17,21 @@ final class HTTP2Connection: TimerEntry {
     let address: String
     /// The address of the peer.
     var remote: SocketAddress { wire.socket.peer }
-    /// The number of unread bytes that the origin may send on a stream.
-    let window: Int
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
     var exchanges = StreamTable<HTTP2Exchange>()
-    /// The number of concurrent exchanges that the origin admits.
-    var admitted: Int
+    /// The exchanges whose stream has closed and whose content was not read yet.
+    var unread = StreamTable<HTTP2Exchange>()
+    var admission = StreamAdmission()
     /// The total number of exchanges.
     var served = 0
     /// Whether the connection accepts no more exchanges.
     var isLeaving = false
-    /// The time of the unacknowledged PING.
-    var pinged: UInt64?
+    var test: ConnectionTest
+    /// The timers for SETTINGS, for the result of a test, and for content that nobody reads.
+    private var settingsTimer: ActionTimer?
+    private var testTimer: ActionTimer?
+    private var unreadTimer: ActionTimer?
     /// The reason for the end of the connection, which the first write can already set.
     var end: HTTP2WireEnd?
     private let life = LiveObject(HTTP2Connection.self)
@@ -41,25 +43,42 @@ final class HTTP2Connection: TimerEntry {
         address = socket.peer.description
         var limits = HTTP2Limits()
         limits.messages = .responses
-        window = limits.window
         let session = HTTP2Session(.client, limits: limits)
-        admitted = HTTP2Connection.admission(session)
+        test = ConnectionTest(interval: peer.options.pingInterval)
         wire = HTTP2Wire(socket, session, read: ReadBuffer())
         wire.writeIdle = peer.options.idleTimeout
         super.init()
         wire.user = self
         socket.watchPeer(.delivery)
         wire.start()
+        if admission.isAwaitingSettings { limitWaitForSettings() }
     }
 
     /// The number of current exchanges.
     var count: Int { exchanges.count }
+    /// The number of further exchanges that the connection admits.
+    var room: Int { admission.count - exchanges.count }
     /// Whether the connection accepts another exchange now.
-    var hasRoom: Bool { !isLeaving && !wire.isClosed && exchanges.count < admitted }
+    var hasRoom: Bool {
+        !isLeaving && !wire.isClosed && room > 0 && !test.isRunning
+            && !session.isFull
+    }
 
-    static func admission(_ session: HTTP2Session) -> Int {
-        // With more streams than this, another connection performs better.
-        min(session.admittedStreams, 1000)
+    /// Admits more exchanges after a second even if the origin has sent no SETTINGS.
+    private func limitWaitForSettings() {
+        let timer = ActionTimer { [unowned self] in
+            settingsTimer = nil
+            if admission.isAwaitingSettings { settled() }
+        }
+        settingsTimer = timer
+        loop.schedule(timer, at: loop.deadline(after: .seconds(1)))
+    }
+
+    /// Admits as many exchanges as the SETTINGS permit.
+    func settled() {
+        if let timer = settingsTimer.take() { loop.remove(timer) }
+        admission.settle(session.admittedStreams)
+        owner.settled(self)
     }
 
     /// Handles the end of the connection if it arrived after the last exchange.
@@ -165,6 +184,8 @@ final class HTTP2Connection: TimerEntry {
         until limit: UInt64
     ) async throws -> ResponseHead {
         var interim = InterimResponses(from: peer)
+        // Interim responses do not extend the limit.
+        let deadline = min(loop.deadline(after: peer.options.responseTimeout), limit)
         while true {
             while let head = exchange.takeHead() {
                 guard head.status.kind == .informational else {
@@ -176,18 +197,23 @@ final class HTTP2Connection: TimerEntry {
                 try await interim.pass(head, exchange.upload, context)
             }
             if let error = error(of: exchange, .awaitingHead) { throw error }
-            try await waitForHead(exchange, until: limit)
+            try await waitForHead(exchange, within: deadline, until: limit)
         }
     }
 
-    /// Waits for a head; the deadline starts when the upload ends.
-    private func waitForHead(_ exchange: HTTP2Exchange, until limit: UInt64) async throws {
+    /// Waits for a head until the deadline; with an upload, the deadline starts when the upload ends.
+    private func waitForHead(
+        _ exchange: HTTP2Exchange,
+        within fixed: UInt64,
+        until limit: UInt64
+    ) async throws {
         let isStep = exchange.upload?.isRunning ?? false
-        let ours = min(loop.deadline(after: peer.options.responseTimeout), limit)
         let deadline =
             isStep
             ? min(loop.deadline(after: .seconds(1)), limit)
-            : exchange.upload?.answerDeadline(ours) ?? ours
+            : exchange.upload?.answerDeadline(
+                min(loop.deadline(after: peer.options.responseTimeout), limit)
+            ) ?? fixed
         do throws(IOError) {
             try await exchange.wait(until: deadline)
         } catch {
@@ -256,12 +282,16 @@ final class HTTP2Connection: TimerEntry {
     /// Abandons an exchange and its upload, which refers to the exchange.
     func abandon(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         exchange.upload.take()?.cancel()
-        exchange.stream.content.removeAll()
+        let isWaiting = exchange.stream.state.isReceiving && exchange.stream.unread == 0
+        exchange.stream.drop()
         remove(exchange, code)
+        if isWaiting, code != .noError { doubt(since: max(wire.lastRead, exchange.started)) }
     }
 
     /// Forgets an exchange, and resets its stream unless both sides have ended it.
     private func remove(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
+        exchange.stream.releaseAll()
+        unread[exchange.id] = nil
         guard exchanges[exchange.id] === exchange else { return }
         if case .reset(let code) = exchange.stream.reset(code) {
             session.reset(exchange.id, code)
@@ -273,6 +303,8 @@ final class HTTP2Connection: TimerEntry {
     func forget(_ stream: Int32) {
         guard let exchange = exchanges.take(stream) else { return }
         exchange.stream.removeTimers()
+        if exchange.isComplete { admission.completed() }
+        if exchange.stream.unread > 0 { unread[stream] = exchange }
         guard !wire.isClosed else { return }
         if exchanges.isEmpty {
             if isLeaving { return close() }
@@ -292,46 +324,107 @@ final class HTTP2Connection: TimerEntry {
     }
 
     func close() {
-        loop.remove(self)
+        removeTimers()
         wire.close()
     }
 
-    /// Schedules the first check for a silent origin.
+    /// Schedules the first test of a silent origin.
     private func watch() {
-        pinged = nil
-        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
+        loop.schedule(self, at: loop.deadline(after: peer.options.pingInterval))
     }
 
-    /// Closes a connection that is idle for too long; sends a PING to a silent origin.
+    /// Closes a connection that is idle for too long; tests a connection that is silent for too long.
     override func fire() {
         guard !exchanges.isEmpty else { return leave() }
-        let patience = peer.options.peerSilence.nanoseconds
-        if let pinged, wire.lastRead < pinged, loop.now &- pinged >= patience {
-            return wire.end(.fault(.unresponsive("no answer to a PING")))
+        let silent = loop.now &- wire.lastRead
+        let interval = peer.options.pingInterval.nanoseconds
+        if silent >= interval { perform(test.begin(at: loop.now)) }
+        guard !wire.isClosed else { return }
+        loop.schedule(self, at: silent < interval ? wire.lastRead &+ interval : loop.now &+ interval)
+    }
+
+    /// Tests the connection after an exchange was given up in a silence.
+    private func doubt(since start: UInt64) {
+        guard !wire.isClosed, !isLeaving else { return }
+        perform(test.begin(afterSilenceSince: start, at: loop.now))
+    }
+
+    private func perform(_ action: ConnectionTest.Action) {
+        switch action {
+        case .none: return
+        case .leave: return leave()
+        case .ping: session.ping()
         }
-        let quiet = loop.now &- wire.lastRead
-        if quiet >= patience, pinged == nil {
-            pinged = loop.now
-            session.ping()
-            wire.flushSoon()
-        } else if quiet < patience {
-            pinged = nil
+        wire.flushSoon()
+        let timer = ActionTimer { [unowned self] in
+            if test.isRunning { wire.end(.fault(.unresponsive("no answer to a PING"))) }
         }
-        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
+        testTimer = timer
+        loop.schedule(timer, at: loop.deadline(after: peer.options.peerSilence))
+    }
+
+    /// Ends the test if anything was read after it began.
+    func passTest() {
+        guard test.pass(readAt: wire.lastRead) else { return }
+        if let timer = testTimer.take() { loop.remove(timer) }
+        owner.exchangeEnded(on: self)
+    }
+
+    // MARK: - Content that nobody reads
+
+    /// Starts to watch the content that fills the memory of this connection.
+    func watchUnread() {
+        guard unreadTimer == nil, session.isFull else { return }
+        let timer = ActionTimer { [unowned self] in
+            unreadTimer = nil
+            dropUnread()
+        }
+        unreadTimer = timer
+        loop.schedule(timer, at: loop.deadline(after: HTTP2Connection.unreadTime))
+    }
+
+    /// The time for which content may fill the memory of its connection without being read.
+    private static let unreadTime = Duration.seconds(10)
+
+    /// Cancels the response with the most content in memory if nobody has read it for some time.
+    private func dropUnread() {
+        guard !wire.isClosed, session.isFull else { return }
+        let stalled = (exchanges.all + unread.all).filter {
+            loop.now &- $0.stream.lastTaken >= HTTP2Connection.unreadTime.nanoseconds
+        }
+        if let largest = stalled.max(by: { $0.stream.unread < $1.stream.unread }) {
+            largest.cancellation = NetworkError(
+                .httpResponseIncomplete,
+                side: .proxy,
+                detail: "the client has read nothing for 10 s, and the memory for content is used up"
+            )
+            abandon(largest, .cancel)
+        }
+        watchUnread()
+    }
+
+    /// Removes the timers of a closed connection.
+    func removeTimers() {
+        loop.remove(self)
+        for timer in [settingsTimer.take(), testTimer.take(), unreadTimer.take()] {
+            if let timer { loop.remove(timer) }
+        }
     }
 }
 
-/// An attempt that can be repeated immediately with any method, since the origin has not processed it.
+/// A failed attempt that the origin has not processed.
 enum HTTP2Refusal: Error {
-    /// The request can be repeated on another connection or another stream.
+    /// Nothing was sent, so the request can be sent on another connection.
     case unsent(NetworkError)
-    /// The request can be repeated in HTTP/1.1.
+    /// The origin has refused the request, which may be another attempt with any method.
+    case refused(NetworkError)
+    /// The origin wants another attempt in HTTP/1.1.
     case needsHTTP1(NetworkError)
 
-    /// The error to throw if the attempt is not repeated.
+    /// The error of the attempt.
     var error: NetworkError {
         switch self {
-        case .unsent(let error), .needsHTTP1(let error): error
+        case .unsent(let error), .refused(let error), .needsHTTP1(let error): error
         }
     }
 }
@@ -340,6 +433,9 @@ enum HTTP2Refusal: Error {
 protocol HTTP2ConnectionOwner: AnyObject {
     /// Handles a connection that may have room for another exchange.
     func exchangeEnded(on connection: HTTP2Connection)
+
+    /// Handles a connection whose limits are known now.
+    func settled(_ connection: HTTP2Connection)
 
     /// Handles a connection that accepts no more exchanges.
     func leaves(_ connection: HTTP2Connection)

@@ -23,9 +23,12 @@ final class HTTP2Exchange: Abortable {
     /// The deadline of the content on the loop's clock, and its setting.
     var bodyLimit = UInt64.max
     var bodySetting: TimeSetting?
-    /// The number of bytes received since the window last grew.
-    private var sinceGrowth = 0
-    private var window: Int
+    /// The time at which the request was sent, on the loop's clock.
+    let started: UInt64
+    /// Whether the request was sent before the origin's SETTINGS were acknowledged.
+    let isEarly: Bool
+    /// The reason for netproxy to end the response.
+    var cancellation: NetworkError?
     private let life = LiveObject(HTTP2Exchange.self)
 
     var loop: EventLoop { connection.loop }
@@ -34,8 +37,9 @@ final class HTTP2Exchange: Abortable {
 
     init(_ id: Int32, on connection: HTTP2Connection) {
         self.connection = connection
-        stream = ExchangeStream(id, on: connection.loop)
-        window = connection.window
+        stream = ExchangeStream(id, over: connection.wire)
+        started = connection.loop.now
+        isEarly = connection.admission.isAwaitingSettings
     }
 
     // MARK: - Events of the connection
@@ -72,7 +76,7 @@ final class HTTP2Exchange: Abortable {
 
     /// Whether the response has something to take, or receives nothing more.
     private var isReady: Bool {
-        head != nil || !stream.content.isEmpty || !stream.state.isReceiving
+        head != nil || stream.unread > 0 || !stream.state.isReceiving
     }
 
     /// Returns when more of the response has arrived.
@@ -117,38 +121,23 @@ final class HTTP2Exchange: Abortable {
         return head
     }
 
-    /// Takes the next piece of content, and lets the origin send as many bytes again.
-    func takePiece() -> ByteSlice? {
-        guard head == nil, let piece = stream.content.removeFirst() else { return nil }
-        consumed(piece.count)
-        return piece
-    }
+    /// Takes the next piece of content.
+    func takePiece() -> ByteSlice? { head == nil ? stream.take() : nil }
 
     /// Returns all of the content as one piece, if it has arrived and is short.
     func takeWhole() -> ByteSlice? {
-        guard isComplete, trailers == nil, stream.content.count <= Slab.standardCapacity else {
+        guard isComplete, trailers == nil, stream.unread <= Slab.standardCapacity else {
             return nil
         }
-        return stream.content.takeAll()
+        return stream.takeAll()
     }
 
     /// Takes the trailers of a response without content, if they contain the status of a call.
     func takeLoneTrailers() -> HTTPHeaders? {
-        guard isComplete, stream.content.isEmpty, let trailers, trailers.contains(RPCStatus.field)
+        guard isComplete, stream.unread == 0, let trailers, trailers.contains(RPCStatus.field)
         else { return nil }
         self.trailers = nil
         return trailers
-    }
-
-    private func consumed(_ count: Int) {
-        guard stream.state.isReceiving else { return }
-        sinceGrowth += count
-        connection.consumed(count, on: id)
-        // A reader that empties the window before more arrives is faster than the window permits.
-        if stream.content.isEmpty, sinceGrowth >= window {
-            sinceGrowth = 0
-            window = connection.growWindow(of: id)
-        }
     }
 }
 

@@ -38,7 +38,11 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     let names: NameWatch
     /// The total suspension of the machine at the last check.
     private var knownSuspension: Int64?
+    /// The number of connections, and of attempts to connect that have a place.
     var open = 0
+    /// The number of attempts to connect that have given up their place.
+    var slowDials = 0
+    var shares: PoolShares
     private let waiters = PoolQueue()
     private var uploads: UploadShare
     private(set) var isClosing = false
@@ -76,6 +80,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     ) {
         peer = UpstreamPeer(origin, options, serving: service)
         uploads = UploadShare(of: options.connections)
+        shares = PoolShares(of: options.connections, for: service)
         names = NameWatch(
             host: options.unixSocket == nil ? options.proxy?.host ?? origin.host : nil
         )
@@ -100,18 +105,27 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
 
     /// Returns a quiet idle connection for one exchange, if the pool has one.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
-        guard !context.requiresFreshConnection, idle.count > 0 else { return nil }
+        guard !context.requiresFreshConnection, idle.count > 0, isOpen(to: context.sender) else {
+            return nil
+        }
         distrustAfterSuspension()
         if names.isDue(at: loop.now) { followNames(maximumAge: NameWatch.tolerance) }
         while let connection = idle.take() {
             if connection.resumeFromIdle() {
                 context.isConnectionReused = true
                 context.upstreamAddress = connection.address
+                connection.sender = context.sender
                 return connection
             }
             connection.close()
         }
         return nil
+    }
+
+    /// Whether a sender may use another connection.
+    @inline(__always)
+    private func isOpen(to sender: ObjectIdentifier?) -> Bool {
+        open - idle.count < shares.largest || shares.admits(sender, used: open - idle.count)
     }
 
     /// Returns a connection for one exchange if none is idle: a new one, or one from the queue.
@@ -125,21 +139,25 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         let demand: PoolWaiter.Demand = context.requiresFreshConnection ? .new : .any
         context.requiresFreshConnection = false
         context.isConnectionReused = false
-        if open >= peer.options.connections {
+        let isOpen = isOpen(to: context.sender)
+        if isOpen, open >= peer.options.connections {
             if let spare = idle.take() { spare.close() }
         }
-        if open >= peer.options.connections {
+        if !isOpen || open >= peer.options.connections {
             if let connection = try await wait(in: waiters, for: demand, &context, limit) {
+                connection.sender = context.sender
                 return connection
             }
         } else {
             open += 1
         }
+        let attempt = PoolDial(in: self, for: context.sender)
         do {
             let socket = try await dial(offering: peer.offersHTTP1, &context, until: limit)
+            attempt.succeed()
             return adopt(socket, &context)
         } catch {
-            slotFreed()
+            attempt.fail()
             throw limit <= loop.now
                 ? NetworkError.overdue(error, after: context.deadlineSetting) : error
         }
@@ -150,6 +168,8 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         let connection = UpstreamConnection(socket, to: peer, of: self)
         // The address was looked up a moment ago.
         connection.nameGeneration = names.generation
+        connection.sender = context.sender
+        shares.opened(connection)
         context.upstreamAddress = connection.address
         return connection
     }
@@ -189,11 +209,14 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// Takes a connection back after a complete exchange.
     func release(_ connection: UpstreamConnection) {
         uploadEnded(on: connection)
-        if isClosing || !connection.canIdle() || !isCurrent(connection) {
+        if isClosing || open > peer.options.connections || !connection.canIdle()
+            || !isCurrent(connection)
+        {
             connection.close()
             return
         }
-        if let waiter = waiters.takeWaiting() {
+        connection.sender = nil
+        if let waiter = shares.next(of: waiters) {
             guard waiter.demand == .new else { return waiter.grant(connection) }
             // The waiter's last connection was dead, so it gets this connection's slot and opens a new one.
             waiters.putBack(waiter)
@@ -216,6 +239,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     /// Called by a connection that closes, in any state.
     func closed(_ connection: UpstreamConnection) {
         idle.remove(connection)
+        shares.closed(connection)
         uploadEnded(on: connection)
         slotFreed()
     }
@@ -293,15 +317,19 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         reportIfEmpty()
     }
 
-    private func reportIfEmpty() {
-        guard isClosing, open == 0, let report = onEmpty else { return }
+    func reportIfEmpty() {
+        guard isClosing, open + slowDials == 0, let report = onEmpty else { return }
         onEmpty = nil
         report()
     }
 
     func slotFreed() {
+        open -= 1
         shared?.lookAgain()
-        if let waiter = waiters.takeWaiting() { waiter.grant(nil) } else { open -= 1 }
+        if open < peer.options.connections, let waiter = shares.next(of: waiters) {
+            open += 1
+            waiter.grant(nil)
+        }
         reportIfEmpty()
     }
 
@@ -340,7 +368,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         case .timedOut:
             throw limit <= loop.now
                 ? NetworkError.overdueUnsent(after: context.deadlineSetting)
-                : peer.error(.timedOut, in: .queue)
+                : queueTimedOut
         case .cancelled: throw peer.error(.aborted, in: .connecting)
         }
     }
@@ -350,10 +378,28 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
             .connectionLimitReached,
             side: .proxy,
             retry: .unsafe,
-            detail:
-                "all connections of the pool to \(peer.origin.authority) are busy: the queue is full",
+            detail: "all connections of the pool to \(peer.origin.authority) are busy: "
+                + "the queue is full" + dialsUnderWay,
             retryAfter: 1
         )
+    }
+
+    private var queueTimedOut: NetworkError {
+        let error = peer.error(.timedOut, in: .queue)
+        return NetworkError(
+            error.kind,
+            side: error.side,
+            retry: error.retry,
+            detail: error.detail + dialsUnderWay,
+            retryAfter: error.retryAfter
+        )
+    }
+
+    /// The remark that many connections of the pool do not exist yet.
+    private var dialsUnderWay: String {
+        let count = shares.dialCount
+        guard 2 * count >= peer.options.connections else { return "" }
+        return "; \(count) connection attempts to \(peer.origin.authority) are under way"
     }
 
     /// Connects, with TLS for `https`, and closes the connection, as a test.
@@ -368,7 +414,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         do {
             let socket = try await dial(offering: peer.offer, &context, until: limit)
             let taken = Duration(elapsed: loop.now - started)
-            let lacksHTTP2 = peer.insistsOnHTTP2 && tls != nil && socket.chosenProtocol != "h2"
+            let lacksHTTP2 = peer.insistsOnHTTP2 && !peer.speaksHTTP2(over: socket)
             socket.close()
             guard !lacksHTTP2 else { throw peer.lacksHTTP2 }
             slotFreed()

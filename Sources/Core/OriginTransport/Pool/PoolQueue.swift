@@ -32,9 +32,20 @@ final class PoolQueue {
         count += 1
     }
 
-    /// Removes and returns the next waiter that is still waiting.
-    func takeWaiting() -> PoolWaiter? {
+    /// The senders of the waiters.
+    var senders: some Collection<ObjectIdentifier?> { lines.keys }
+
+    /// Removes and returns the next waiter that is still waiting and whose sender is eligible.
+    func takeWaiting(
+        where isEligible: (ObjectIdentifier?) -> Bool = { _ in true }
+    ) -> PoolWaiter? {
+        var skipped: [ObjectIdentifier?] = []
+        defer { for sender in skipped.reversed() { turns.prepend(sender) } }
         while count > 0, let sender = turns.popFirst() {
+            guard isEligible(sender) else {
+                skipped.append(sender)
+                continue
+            }
             // Remove the line, so that it is changed in place.
             guard var line = lines.removeValue(forKey: sender) else { continue }
             let waiter = takeFirst(of: &line)

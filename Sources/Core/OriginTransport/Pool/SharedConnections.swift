@@ -21,6 +21,11 @@ final class SharedConnections {
         return connections.first { $0.hasRoom }
     }
 
+    /// Whether the limits of a new connection are not known yet.
+    var isAwaitingSettings: Bool {
+        connections.contains { $0.admission.isAwaitingSettings && !$0.isLeaving }
+    }
+
     func add(_ connection: HTTP2Connection) { connections.append(connection) }
 
     func remove(_ connection: HTTP2Connection) { connections.removeAll { $0 === connection } }
@@ -80,8 +85,8 @@ extension OriginPool {
         context.requiresFreshConnection = false
         while mayShare, let shared {
             if let connection = takeShared() { return .http2(connection) }
-            if shared.isDialing || open >= peer.options.connections {
-                if let spare = idle.take() { spare.close() }
+            if shared.isDialing || shared.isAwaitingSettings || open >= peer.options.connections {
+                if open >= peer.options.connections, let spare = idle.take() { spare.close() }
                 _ = try await wait(in: shared.waiters, &context, limit)
                 continue
             }
@@ -97,12 +102,14 @@ extension OriginPool {
     ) async throws -> SharedRoute {
         shared.isDialing = true
         open += 1
+        // If the attempt takes long, another request may begin one beside it.
+        let attempt = PoolDial(in: self, for: context.sender) { shared.isDialing = false }
         do {
             let socket = try await dial(offering: peer.offer, &context, until: limit)
-            shared.isDialing = false
-            let isHTTP2 = tls == nil || socket.chosenProtocol == "h2"
-            guard isHTTP2 else {
-                guard peer.options.versions != .http2 else {
+            if !attempt.isSlow { shared.isDialing = false }
+            attempt.succeed()
+            guard peer.speaksHTTP2(over: socket) else {
+                guard !peer.insistsOnHTTP2 else {
                     socket.close()
                     throw peer.lacksHTTP2
                 }
@@ -114,20 +121,21 @@ extension OriginPool {
             let connection = HTTP2Connection(socket, to: peer, of: self)
             // The connection's first write may have failed.
             if connection.end == nil { shared.add(connection) }
-            shared.allLookAgain()
+            // This request goes first; the others wait for the SETTINGS.
+            if !connection.admission.isAwaitingSettings { shared.allLookAgain() }
             return .http2(connection)
         } catch {
-            shared.isDialing = false
+            if !attempt.isSlow { shared.isDialing = false }
             let fault: any Error =
                 limit <= loop.now
                 ? NetworkError.overdue(error, after: context.deadlineSetting) : error
             // A caller that canceled or ran out of time reveals nothing about the origin.
             if limit <= loop.now || (error as? NetworkError)?.kind == .cancelled {
                 shared.lookAgain()
-            } else {
+            } else if !attempt.isSlow {
                 shared.fail(error)
             }
-            slotFreed()
+            attempt.fail()
             throw fault
         }
     }
@@ -140,8 +148,11 @@ extension OriginPool {
     }
 
     func exchangeEnded(on connection: HTTP2Connection) {
-        if connection.hasRoom { shared?.lookAgain() }
+        guard let shared, connection.hasRoom else { return }
+        for _ in 0..<min(connection.room, shared.waiters.count) { shared.lookAgain() }
     }
+
+    func settled(_ connection: HTTP2Connection) { shared?.allLookAgain() }
 
     func leaves(_ connection: HTTP2Connection) { shared?.allLookAgain() }
 

@@ -73,7 +73,7 @@ package struct LoopTransport: HTTPTransport {
         _ context: inout RequestContext,
         until limit: UInt64
     ) async throws -> Response {
-        var refused = 0
+        var unsent = 0
         while true {
             let connection: HTTP2Connection
             if let free = pool.takeShared() {
@@ -105,13 +105,16 @@ package struct LoopTransport: HTTPTransport {
                 context.attempts += 1
                 return try await sendAlone(request, on: nil, over: pool, &context, until: limit)
             } catch let refusal as HTTP2Refusal {
-                refused += 1
-                guard request.body.isInMemory, refused <= 2 else { throw refusal.error }
-                if case .needsHTTP1 = refusal {
-                    guard !pool.peer.insistsOnHTTP2 else { throw refusal.error }
-                    pool.speaksHTTP1()
+                // Every send is an attempt, so a refused request is repeated by the chain.
+                switch refusal {
+                case .refused(let error): throw error
+                case .needsHTTP1(let error):
+                    if !pool.peer.insistsOnHTTP2 { pool.speaksHTTP1() }
+                    throw error
+                case .unsent(let error):
+                    unsent += 1
+                    guard request.body.isInMemory, unsent <= 2 else { throw error }
                 }
-                context.attempts += 1
             }
         }
     }

@@ -56,8 +56,10 @@ package struct ChannelConfiguration: Sendable, Equatable {
         /// The upstream's choice with TLS, HTTP/1.1 without.
         case auto
         case http1
-        /// Only HTTP/2.
+        /// Only HTTP/2, by ALPN over TLS.
         case http2
+        /// Only HTTP/2, without ALPN.
+        case http2Prior = "http2-prior"
     }
 
     /// The requests that the channel handles.

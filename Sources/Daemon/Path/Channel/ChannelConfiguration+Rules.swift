@@ -19,6 +19,7 @@ extension UpstreamOptions {
             case .auto: .automatic
             case .http1: .http1
             case .http2: .http2
+            case .http2Prior: .http2PriorKnowledge
             }
         self.proxy = proxy
     }

@@ -209,6 +209,7 @@ extension DownstreamConnection {
             switch step {
             case .piece(let piece):
                 request.bytesIn += piece.count
+                request.lastReceived = loop.now
                 return piece
             case .needMore: try await readMore(reader)
             case .end, nil:
@@ -224,14 +225,13 @@ extension DownstreamConnection {
         try Task.checkCancellation()
         let started = loop.now
         defer { reader.pace.waited(from: started, to: loop.now) }
-        let idle = loop.deadline(after: request.idleTimeout)
         do throws(IOError) {
             let slowest = reader.pace.deadline(after: request.bytesIn, now: started)
-            guard try await readPiece(idle, slowest) == 0 else { return }
+            guard try await readPiece(slowest) == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
-            case .timedOut where loop.now < idle:
+            case .timedOut where loop.now < request.idleDeadline(since: started):
                 throw bounds.slowBody
             case .timedOut:
                 throw NetworkError.timeout(.requestBody, after: request.idleSetting)
@@ -246,9 +246,11 @@ extension DownstreamConnection {
     /// Reads until the client has been idle for too long or is too slow.
     ///
     /// The pace counts only before the response, since after it begins a client may wait for more of the
-    /// response.
-    private func readPiece(_ idle: UInt64, _ slowest: UInt64) async throws(IOError) -> Int {
+    /// response. For the same reason the client is not idle while it receives the response.
+    private func readPiece(_ slowest: UInt64) async throws(IOError) -> Int {
+        let started = loop.now
         while true {
+            let idle = request.idleDeadline(since: started)
             let limit = state.phase == .responding ? idle : min(idle, slowest)
             do throws(IOError) {
                 return try await socket.read(
@@ -257,9 +259,9 @@ extension DownstreamConnection {
                     until: limit
                 )
             } catch {
-                guard error == .timedOut, limit < idle, state.phase == .responding else {
-                    throw error
-                }
+                guard error == .timedOut, state.phase == .responding,
+                    loop.now < request.idleDeadline(since: started)
+                else { throw error }
             }
         }
     }

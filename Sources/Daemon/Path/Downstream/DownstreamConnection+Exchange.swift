@@ -5,6 +5,7 @@ import NetworkCore
 
 /// The exchange of one request over HTTP/1.
 extension DownstreamConnection: DownstreamExchange {
+    var sender: ObjectIdentifier { ObjectIdentifier(self) }
     var localAddress: SocketAddress? { socket.localAddress }
     var shutdown: DownstreamState.Shutdown { state.shutdown }
     var interim: InterimWriter? { service?.interim }

@@ -114,8 +114,10 @@ package final class DownstreamConnection {
         var takesTrailers = false
         /// Whether responses name this proxy in `Via`.
         var announcesProxy = true
-        /// The longest time without progress between the client and netproxy; a channel may set another
-        /// limit.
+        /// The times at which content was last received from the client and sent to it.
+        var lastReceived: UInt64 = 0
+        var lastSent: UInt64 = 0
+        /// The longest time without a byte between the client and netproxy; a channel may set another limit.
         var idleTimeout: Duration? = CurrentRequest.idleTimeout
         /// Whether the limit is the channel's `timeouts.idle`.
         var hasChannelLimits = false
@@ -128,6 +130,11 @@ package final class DownstreamConnection {
             self.idleTimeout = idleTimeout
             self.announcesProxy = announcesProxy
             hasChannelLimits = true
+        }
+
+        /// Returns the end of the time without a byte, for a wait for content.
+        func idleDeadline(since start: UInt64) -> UInt64 {
+            idleTimeout.map { max(start, lastSent) &+ $0.nanoseconds } ?? .max
         }
 
         /// The name and value of the limit in errors.
@@ -348,11 +355,27 @@ package final class DownstreamConnection {
     func send(_ output: OutputBuffer, _ content: ByteSlice? = nil) async throws(NetworkError) {
         var content = content
         do throws(IOError) {
-            guard let sent = try socket.writeNow(output, &content) else { return }
-            try await socket.write(output, content, from: sent, idle: request.idleTimeout)
+            if let sent = try socket.writeNow(output, &content) {
+                try await write(output, content, from: sent)
+            }
+            request.lastSent = loop.now
         } catch {
             throw fault(error)
         }
+    }
+
+    private func write(
+        _ output: OutputBuffer,
+        _ content: ByteSlice?,
+        from sent: Int
+    ) async throws(IOError) {
+        try await socket.write(
+            output,
+            content,
+            from: sent,
+            idle: request.idleTimeout,
+            since: { self.request.lastReceived }
+        )
     }
 
     /// Continues to write bytes and content from position `sent`.
@@ -364,7 +387,8 @@ package final class DownstreamConnection {
         from sent: Int
     ) async throws(NetworkError) {
         do throws(IOError) {
-            try await socket.write(output, content, from: sent, idle: request.idleTimeout)
+            try await write(output, content, from: sent)
+            request.lastSent = loop.now
         } catch {
             throw fault(error)
         }

@@ -13,6 +13,8 @@ protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// The current request.
     var request: CurrentRequest { get set }
     var peer: SocketPeer { get }
+    /// The connection, by which the requests of one client are recognized.
+    var sender: ObjectIdentifier { get }
     /// The listener of the connection.
     var listener: DownstreamConnection.Source { get }
     /// The local address of the connection.

@@ -152,6 +152,7 @@ package struct ResponseWriter: ~Copyable {
         isHeadOut = true
         bytesOut = contentCount
         state = isWhole ? .done : .body
+        if !isWhole { connection.request.lastSent = loop.now }
         if isWhole, !isPosted { loop.outputs.give(output) }
     }
 

@@ -74,6 +74,7 @@ package final class ProxyHandler {
     private func handle<App: DownstreamExchange>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         exchange.noteRequest()
+        exchange.record.context.sender = app.sender
         do throws(NetworkError) {
             if channels.hasOutages {
                 // By then, a serving channel may have replaced it; routing finds that channel.

@@ -21,7 +21,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
     private(set) var shutdown = DownstreamState.Shutdown.none
     /// Serves a stream, and calls `ended` afterwards.
     private let serve: (DownstreamStream) -> Void
-    private let wire: HTTP2Wire
+    let wire: HTTP2Wire
     private let mostStreams: Int
     private var session: HTTP2Session { wire.session }
     /// The streams that are not closed.
@@ -135,7 +135,10 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
             if let stream = streams[id] { return stream.fail(fault) }
             guard working < mostStreams * 2 else { return send { $0.reset(id, .protocolError) } }
             begin(DownstreamStream(id, on: self, fault, request))
-        case .content(let id, _): if let content { streams[id]?.stream.receive(content) }
+        case .content(let id, _):
+            guard let content else { return }
+            guard let stream = streams[id] else { return send { $0.consumed(content.count, on: id) } }
+            stream.stream.receive(content)
         case .ended(let id, _): streams[id]?.stream.receiveEnd()
         case .closed(let id, let code):
             streams.take(id)?.close(.stream(code))

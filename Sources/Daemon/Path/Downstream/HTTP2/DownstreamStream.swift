@@ -46,7 +46,7 @@ package final class DownstreamStream: DownstreamExchange {
         isConversation = RPCForm(of: head.headers) == .native
         peer = session.peer
         pace = BodyPace(rate: session.bounds.bodyRate)
-        stream = ExchangeStream(id, on: session.loop)
+        stream = ExchangeStream(id, over: session.wire)
         stream.receiveHead(head.framing)
         if ends { stream.receiveEnd() }
         request = CurrentRequest(number: Int(id))
@@ -67,7 +67,7 @@ package final class DownstreamStream: DownstreamExchange {
         isConversation = false
         peer = session.peer
         pace = BodyPace(rate: nil)
-        stream = ExchangeStream(id, on: session.loop)
+        stream = ExchangeStream(id, over: session.wire)
         stream.refuse(fault)
         self.request = CurrentRequest(number: Int(id))
         self.request.takesTrailers = true
@@ -128,6 +128,7 @@ package final class DownstreamStream: DownstreamExchange {
 
     // MARK: - The request
 
+    var sender: ObjectIdentifier { ObjectIdentifier(session) }
     package var localAddress: SocketAddress? { session.localAddress }
     package var shutdown: DownstreamState.Shutdown { session.shutdown }
     package var connection: DownstreamConnection? { nil }
@@ -160,13 +161,12 @@ package final class DownstreamStream: DownstreamExchange {
 
     /// The content, if all of it has arrived.
     private var whole: HTTPBody? {
-        let count = stream.content.count
+        let count = stream.unread
         guard state.isComplete, count <= DownstreamStream.gatheringLimit else { return nil }
         request.owesContinue = false
         guard count > 0 else { return .empty }
         request.bytesIn += count
-        session.send { $0.consumed(count, on: id) }
-        return .bytes(stream.content.takeAll())
+        return .bytes(stream.takeAll())
     }
 
     package func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
@@ -174,7 +174,7 @@ package final class DownstreamStream: DownstreamExchange {
             return body
         }
         let deadline = loop.deadline(after: DownstreamStream.gatheringTime)
-        while state.isReceiving, stream.content.count < DownstreamStream.gatheringLimit {
+        while state.isReceiving, stream.unread < DownstreamStream.gatheringLimit {
             guard await stream.wait(until: deadline) != .deadline else { break }
         }
         if let fault = state.fault { throw error(fault) }
@@ -191,9 +191,8 @@ package final class DownstreamStream: DownstreamExchange {
             try await writeInterim(100, [:])
         }
         while true {
-            if let piece = stream.content.removeFirst() {
+            if let piece = stream.take() {
                 request.bytesIn += piece.count
-                session.send { $0.consumed(piece.count, on: id) }
                 return piece
             }
             switch state.incoming {
@@ -212,18 +211,17 @@ package final class DownstreamStream: DownstreamExchange {
 
     private func waitForContent() async throws {
         let started = loop.now
-        let idle = loop.deadline(after: request.idleTimeout)
-        let slowest =
-            hasBegunResponse ? .max : pace.deadline(after: request.bytesIn, now: started)
-        let end = await stream.wait(until: min(idle, slowest))
-        pace.waited(from: started, to: loop.now)
-        switch end {
-        case .news, .over: return
-        case .canceled: throw CancellationError()
-        case .deadline:
-            throw loop.now < idle
-                ? session.bounds.slowBody
-                : NetworkError.timeout(.requestBody, after: request.idleSetting)
+        defer { pace.waited(from: started, to: loop.now) }
+        while true {
+            let slowest =
+                hasBegunResponse ? .max : pace.deadline(after: request.bytesIn, now: started)
+            switch await stream.wait(until: min(request.idleDeadline(since: started), slowest)) {
+            case .news, .over: return
+            case .canceled: throw CancellationError()
+            case .deadline where loop.now >= request.idleDeadline(since: started):
+                throw NetworkError.timeout(.requestBody, after: request.idleSetting)
+            case .deadline: guard hasBegunResponse else { throw session.bounds.slowBody }
+            }
         }
     }
 
@@ -282,6 +280,7 @@ package final class DownstreamStream: DownstreamExchange {
             return WrittenResponse(.done, bytesOut: plan.content?.count ?? 0, isHeadOut: true)
         }
         pending = PendingStreamResponse(source: source)
+        request.lastSent = loop.now
         return WrittenResponse(.body, isHeadOut: true)
     }
 
@@ -326,7 +325,7 @@ package final class DownstreamStream: DownstreamExchange {
         if shutdown == .cut, (source as? CallBody)?.cut != nil { return }
         if shutdown == .cut { stream.stopWriting() }
         switch await stream.waitForRoom(idle: request.idleTimeout) {
-        case nil: break
+        case nil: request.lastSent = loop.now
         case .deadline: throw NetworkError.timeout(.delivery, after: request.idleSetting)
         case .news, .canceled, .over: throw NetworkError.clientGone
         }
