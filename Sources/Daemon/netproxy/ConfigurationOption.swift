@@ -243,6 +243,7 @@ struct ConfigurationFile: Sendable {
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
         }
+        remarks += ExposedCredentials.warnings(in: configuration).map { "note: \($0)" }
         for file in configuration.files {
             guard case .whole(let bytes) = Self.contents(file),
                 let cut = ConfigurationLoader.cutOff(bytes, file: file)
