@@ -71,7 +71,7 @@ enum PresentedKey {
         let bytes = value.utf8
         // Schemes are short, while a value can have thousands of bytes and no space.
         guard let space = bytes.prefix(40).firstIndex(of: UInt8(ascii: " ")) else { return nil }
-        guard Grammar.isToken(value[..<space]) else { return nil }
+        guard Grammar.isToken(String(value[..<space])) else { return nil }
         let text = bytes[bytes.index(after: space)...].drop { $0 == UInt8(ascii: " ") }
         return (value[..<space].lowercased(), Substring(text))
     }

@@ -129,8 +129,11 @@ struct DownstreamView {
     func lead(_ reference: Substring) -> Lead {
         let path = reference.prefix { $0 != "?" && $0 != "#" }
         if path.isEmpty { return .here }
-        // Browsers remove tabs, and read backslashes as slashes (WHATWG URL §4.4); other clients do not.
-        guard !reference.utf8.contains(where: { $0 < 0x20 }), !path.utf8.contains(UInt8(ascii: "\\"))
+        // Browsers remove tabs, and read backslashes as slashes and encoded dots as dots (WHATWG URL §4.4);
+        // other clients do not.
+        guard !reference.utf8.contains(where: { $0 < 0x20 }),
+            !path.utf8.contains(UInt8(ascii: "\\")),
+            !PercentEncoding.hasEncodedStep(String(path))
         else { return .elsewhere }
         if let (scheme, length) = DownstreamView.scheme(of: reference) {
             guard let scheme else { return .here }
