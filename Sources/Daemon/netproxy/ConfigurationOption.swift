@@ -247,6 +247,7 @@ struct ConfigurationFile: Sendable {
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
         }
+        remarks += ExposedCredentials.warnings(in: configuration).map { "note: \($0)" }
         if !SecretResolver(environment: environment).hasCredentials {
             remarks += configuration.credentialNotes.map(\.description)
         }

@@ -194,6 +194,16 @@ public struct HTTPHeaders: Sendable {
         return names
     }
 
+    /// Whether the name of a line that is not a known field satisfies a condition.
+    package func containsOther(where matches: (Span<UInt8>) -> Bool) -> Bool {
+        guard hasOthers else { return false }
+        let lines = arena.lines
+        for index in lines.indices where lines[index].tag == HTTPHeaders.unknown {
+            if matches(arena.bytes(of: lines[index]).extracting(lines[index].name)) { return true }
+        }
+        return false
+    }
+
     /// Whether an unknown field can have a name of one of these lengths, given as bits.
     @inline(__always)
     package func hasOther(ofLengths lengths: UInt64) -> Bool { otherLengths & lengths != 0 }
@@ -304,6 +314,17 @@ public struct HTTPHeaders: Sendable {
         for index in lines.indices where lines[index].tag == known.rawValue {
             body(arena.bytes(of: lines[index]).extracting(lines[index].value))
         }
+    }
+
+    /// Whether a value of at least `length` bytes satisfies a condition.
+    @inline(__always)
+    package func containsValue(ofAtLeast length: Int, where matches: (Span<UInt8>) -> Bool) -> Bool {
+        let lines = arena.lines
+        for index in lines.indices where Int(lines[index].valueCount) >= length {
+            let line = lines[index]
+            if matches(arena.bytes(of: line).extracting(line.value)) { return true }
+        }
+        return false
     }
 
     /// Writes the lines, each with CRLF, without the empty line that ends the section.

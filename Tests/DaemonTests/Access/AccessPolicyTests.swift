@@ -100,11 +100,28 @@ import Testing
             (["Sec-Fetch-Site: same-origin"], 403, 403),
             (["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"], 403, 403),
             (["Sec-Fetch-Mode: navigate"], 403, 403), (["Sec-Fetch-Dest: empty"], 403, 403),
-            (["Sec-Fetch-Mode: no-cors"], 403, 403),
+            (["Sec-Fetch-Mode: webtransport"], 403, 403),
             (["Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"], 403, 403),
             (["Sec-Fetch-Mode: cors", "Sec-Fetch-Site: same-origin"], 403, 403),
-            // Node's fetch: no browser sends it alone.
-            (["Sec-Fetch-Mode: cors"], nil, nil),
+            (["Sec-Fetch-Mode: websocket", "Sec-Fetch-Dest: websocket"], 403, 403),
+            (["Sec-Fetch-Mode: websocket", "Sec-Fetch-Site: cross-site"], 403, 403),
+            (["Sec-Fetch-Mode: websocket", "Origin: https://evil.example"], 403, 403),
+            // Node's fetch and WebSocket: no browser sends a mode alone.
+            (["Sec-Fetch-Mode: cors"], nil, nil), (["Sec-Fetch-Mode: no-cors"], nil, nil),
+            (["Sec-Fetch-Mode: same-origin"], nil, nil),
+            (["Sec-Fetch-Mode: websocket", "Sec-WebSocket-Version: 13"], nil, nil),
+            // Fields that only browsers set.
+            (["Sec-Purpose: prefetch"], 403, 403), (["sec-fetch-user: ?1"], 403, 403),
+            (["Sec-Fetch-Storage-Access: active"], 403, 403), (["Sec-CH-UA: x"], 403, 403),
+            (["Sec-GPC: 1", "Sec-Fetch-Mode: cors"], 403, 403),
+            // Browsers without Fetch Metadata.
+            (["Referer: http://evil.example/page"], 403, 403),
+            (["Referer: https://localhost/"], 403, 403),
+            (["Referer: android-app://example"], 403, 403),
+            (["Referer: //localhost/x"], 403, 403), (["Referer: http://localhost"], nil, nil),
+            (["Referer: http://localhost/a?x"], nil, nil), (["Referer: /a"], nil, nil),
+            (["Referer: https://app.example/page"], nil, nil),
+            (["Referer: https://app.example.evil.example/"], 403, 403),
             (["Origin: https://app.example", "Sec-Fetch-Site: cross-site"], nil, nil),
             (["Origin: https://evil.example"], 403, 403), (["Origin: none"], 403, 403),
             (["Origin: null"], 403, 403),
@@ -134,12 +151,34 @@ import Testing
             ("Sec-Fetch-Site: none", nil), ("Sec-Fetch-Site: same-origin", 403),
             ("Sec-Fetch-Site: same-site", 403), ("Sec-Fetch-Site: cross-site", 403),
             ("Origin: null", 403), ("Origin: https://app.example", nil),
-            ("Origin: https://app.example.evil.example", 403),
+            ("Origin: https://app.example.evil.example", 403), ("Sec-Purpose: prefetch", 403),
+            ("Referer: http://evil.example/", 403), ("Sec-Fetch-Mode: websocket", nil),
         ] as [(String, Int?)]
     )
     func `only a listed origin admits a web page`(field: String, status: Int?) throws {
         let policy = AccessPolicy(origins: ["https://app.example"])
         #expect(try refusal(policy, field) == status)
+    }
+
+    @Test(arguments: [
+        (["Sec-Fetch-Site: same-origin"], true), (["Sec-Fetch-Site: same-site"], false),
+        (["Sec-Fetch-Site: same-origin", "Origin: http://localhost"], true),
+        (["Sec-Fetch-Site: same-origin", "Origin: http://evil.example"], false),
+        (["Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"], false),
+    ])
+    func `the pages of a channel without a credential load their own resources on its own host`(
+        fields: [String],
+        isAdmitted: Bool
+    ) throws {
+        let head = try head(["Host: localhost"] + fields)
+        for rule in [RoutingRule.host, .listener, .path, .upstream] {
+            for stake in [WebPagePolicy.Stake.nothing, .credential] {
+                let pages = WebPagePolicy(stake: stake)
+                let isOwn = stake == .nothing && (rule == .host || rule == .listener)
+                let passes = (try? pages.check(head.headers, at: head.host, by: rule)) != nil
+                #expect(passes == (isOwn && isAdmitted), "\(rule) \(stake)")
+            }
+        }
     }
 
     @Test(arguments: [
@@ -239,6 +278,65 @@ import Testing
         #expect(fields == ["X-Key"] + (found.map { [$0] } ?? []))
     }
 
+    @Test(
+        arguments: [
+            ("Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.sesame-1", "realtime"),
+            ("Sec-WebSocket-Protocol: bearer, sesame-1, v2", "bearer, v2"),
+            (
+                "Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.c2VzYW1lLTE, v4.k8s.io",
+                "v4.k8s.io"
+            ),
+            ("Sec-WebSocket-Protocol: c2VzYW1lLTE", nil), ("Cookie: a=b; k=sesame-1; c=d", "a=b; c=d"),
+            ("X-Keys: one, sesame-1", "one"), ("X-Keys: one, \"sesame-1\"", "one"),
+            ("X-Keys: one;key=sesame-1, two", "two"), ("X-Keys: key=sesame-1", nil),
+            ("X-Keys: Bearer sesame-1, Bearer x", "Bearer x"),
+        ] as [(String, String?)]
+    )
+    func `a key among the elements of a field is removed, and the other elements stay`(
+        field: String,
+        rest: String?
+    ) throws {
+        let policy = AccessPolicy(key: Secret("sesame-1"), place: .header("X-Key"))
+        let isOpen = field.hasPrefix("Sec-WebSocket")
+        #expect(try refusal(policy, field) == (isOpen ? nil : 401))
+        let name = HTTPFieldName(stringLiteral: String(field.prefix { $0 != ":" }))
+        var headers = try head(["Host: localhost", "X-Key: sesame-1", field]).headers
+        let head = try head(["Host: localhost", "X-Key: sesame-1", field])
+        try policy.check(head, isChannelHost: { _ in false }, userID: nil).remove(from: &headers)
+        #expect(headers.values(of: name) == (rest.map { [$0] } ?? []))
+        #expect(!headers.contains("X-Key"))
+        let known = KnownKeys([policy]).shown(in: head)
+        headers = head.headers
+        known.remove(from: &headers)
+        #expect(headers.values(of: name) == (rest.map { [$0] } ?? []))
+    }
+
+    @Test(
+        arguments: [
+            ("/a?x=1&token=sesame-1&y", "/a?x=1&y", 401), ("/a?sesame-1", "/a", 401),
+            ("/a?k=%73esame-1", "/a", nil), ("/a?x=Bearer+sesame-1", "/a", 401),
+            ("/a/sesame-1/b", "/a/sesame-1/b", 401), ("/a/sesame-1b", "/a/sesame-1b", 401),
+        ] as [(String, String, Int?)]
+    )
+    func `a key in the target is removed from the query and refused in the path`(
+        target: String,
+        rest: String,
+        status: Int?
+    ) throws {
+        let bytes = Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
+        var decoder = RequestHeadDecoder()
+        let head = try #require(try decoder.decode(bytes.span)).head
+        let policy = AccessPolicy(key: Secret("sesame-1"), place: .query("k"))
+        do throws(NetworkError) {
+            let shown = try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+            #expect(shown.removed(from: target) == rest)
+            #expect(status == nil)
+        } catch {
+            #expect(error.ownStatus?.rawValue == status)
+        }
+        #expect(KnownKeys([policy]).shown(in: head).removed(from: target) == rest)
+    }
+
     @Test func `a lent key that does not open a channel is not forwarded to it`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
@@ -308,7 +406,7 @@ extension AccessPolicy {
         localAddress: () -> SocketAddress? = { nil }
     ) throws(NetworkError) -> ShownKeys {
         try checkHost(head, isChannelHost: isChannelHost, localAddress: localAddress)
-        try pages.check(head.headers)
+        try pages.check(head.headers, at: head.host)
         if listsUsers { try checkUser(userID) }
         return try checkKey(head, role: PerceivedRole(head.target))
     }

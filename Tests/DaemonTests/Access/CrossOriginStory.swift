@@ -134,6 +134,15 @@ import Testing
         }
     }
 
+    @Test func `an API does not see the origin of a listed page, which it need not know`()
+        async throws
+    {
+        try await run { proxy, origin in
+            _ = try await proxy.exchange(Raw.get("/orders/1", CrossOriginStory.page))
+            #expect(origin.requests.first?["Origin"] == nil)
+        }
+    }
+
     @Test func `a client that is not a page receives the CORS fields of the API`() async throws {
         try await run(answering: ["Access-Control-Allow-Origin: *"]) { proxy, _ in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
@@ -158,7 +167,8 @@ import Testing
         async throws
     {
         try await run { proxy, origin in
-            for fields in [["Sec-Fetch-Site: same-origin"], ["Sec-Fetch-Mode: no-cors"]] {
+            let picture = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"]
+            for fields in [["Sec-Fetch-Site: same-origin"], picture] {
                 let answer = try await proxy.exchange(
                     Raw.request("GET", "/orders/1", fields: fields)
                 )

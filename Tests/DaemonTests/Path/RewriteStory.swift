@@ -45,7 +45,7 @@ import Testing
                 answer.values("Set-Cookie") == [
                     "sid=1; Path=/orders; HttpOnly", "all=2; Path=/orders",
                     "deep=3; Path=/orders/items; SameSite=Lax; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
-                    "plain=4", "__Host-a=5; Secure; Path=/", "__Secure-b=6; Secure; Path=/orders",
+                    "plain=4", "__Host-a=5; Secure; Path=/orders", "__Secure-b=6; Secure; Path=/orders",
                 ]
             )
         }
@@ -76,7 +76,7 @@ import Testing
     @Test func `links and cookies can be mapped separately`() async throws {
         let fields = ["Location: /v1/new", "Set-Cookie: a=1; Path=/v1"]
         for (part, location, path) in [
-            ("links", "/orders/new", "/v1"), ("cookies", "/v1/new", "/orders"),
+            ("links", "/orders/new", "/orders"), ("cookies", "/v1/new", "/orders"),
         ] {
             try await run("rewrite: { \(part): true }") { _ in
                 fields
@@ -85,6 +85,46 @@ import Testing
                 #expect(answer["Location"] == location)
                 #expect(answer["Set-Cookie"] == "a=1; Path=\(path)")
             }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("/orders/items", "a=1; Path=/; HttpOnly", "a=1; Path=/orders; HttpOnly"),
+            ("/orders/items", "a=1; path=/second", "a=1; Path=/orders"),
+            ("/orders/items", "a=1;PATH = /ordersx ;Secure", "a=1; Path=/orders;Secure"),
+            ("/orders/items", "a=1; Path=/orders/b", "a=1; Path=/orders/b"),
+            ("/orders/items", "a=1; Path=/orders; Path=/", "a=1; Path=/orders; Path=/orders"),
+            ("/orders/items", "a=1", "a=1"), ("/orders", "a=1", "a=1; Path=/orders"),
+            ("/orders?x", "a=1; Path", "a=1; Path=/orders"), ("/orders/", "a=1", "a=1"),
+            ("/orders/items", "a=1; Path=x", "a=1; Path=/orders"),
+            ("/orders/items", "__Host-a=1; Secure; Path=/", "__Host-a=1; Secure; Path=/orders"),
+        ]
+    )
+    func `a cookie is confined to the prefix of its channel`(
+        path: String,
+        cookie: String,
+        sent: String
+    ) async throws {
+        for rewrite in [true, false] {
+            try await run("rewrite: \(rewrite)") { _ in
+                ["Set-Cookie: \(cookie)"]
+            } _: { proxy in
+                let answer = try await proxy.exchange(Raw.get(path))
+                let secure = rewrite && !cookie.hasPrefix("__Host-")
+                let expected = secure ? sent.replacing(";Secure", with: "") : sent
+                #expect(answer["Set-Cookie"] == expected)
+            }
+        }
+    }
+
+    @Test func `a channel's own host confines its cookies without a path`() async throws {
+        try await run("match: { hosts: [orders.localhost] }") { _ in
+            ["Set-Cookie: a=1; Path=/"]
+        } _: { proxy in
+            let request = Raw.get("/items").replacing("localhost", with: "orders.localhost")
+            let answer = try await proxy.exchange(request)
+            #expect(answer["Set-Cookie"] == "a=1; Path=/")
         }
     }
 

@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [
         ("", "http://localhost/files/b%20c?x", "http://UP/dav/b%20c?x"),
         ("", "/files/b", "/dav/b"), ("", "http://files.localhost/b", "http://UP/dav/b"),
-        ("", "http://UP/dav/b", "http://UP/dav/b"), ("", "http://UP/other/b", "http://UP/other/b"),
+        ("", "http://UP/dav/b", "http://UP/dav/b"),
         ("", "https://elsewhere.example/b", "https://elsewhere.example/b"),
         ("", "/dav/b", "/dav/b"),
         ("", "container/object", "container/object"),
@@ -53,6 +53,49 @@ import Testing
             _ = try await proxy.exchange(Raw.request("MOVE", "/files/a", fields: [field]))
         }
         #expect(try #require(origin.requests.first)["Destination"] == named(sent))
+    }
+
+    @Test(arguments: [
+        "/admin", "/", "/dav/../admin", "/dav/%2e%2E/admin", "/files/../admin", "/files/..%2fadmin",
+        "/davx/b", "http://UP/other/b", "HTTP://UP/admin", "https://UP/admin", "http://UP/dav/../admin",
+        "http://UP", "http://u@UP/admin", "http://localhost/admin", "http://localhost/files/../admin",
+        "http://other.localhost/b", "../admin", "//UP/admin", "/other/b",
+    ])
+    func `a Destination out of the base path is refused`(value: String) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let value = value.replacing("UP", with: "127.0.0.1:\(origin.port)")
+        let upstream = "upstream: 'http://127.0.0.1:\(origin.port)"
+        try await DaemonHarness.run(
+            channels: "files: { \(upstream)/dav' }\nother: { \(upstream)/other' }"
+        ) { proxy in
+            for method in ["MOVE", "COPY"] {
+                let fields = ["Destination: \(value)"]
+                let answer = try await proxy.exchange(
+                    Raw.request(method, "/files/a", fields: fields)
+                )
+                #expect(answer.status == 400, "\(value)")
+            }
+        }
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("x-amz-copy-source", "../key"), ("x-amz-copy-source", "/bucket/../../key"),
+        ("x-ms-copy-source", "http://UP/other/b"), ("X_Copy_From", "%2e%2e/key"),
+        ("x-ms-rename-source", "http://localhost/other/b"),
+    ])
+    func `the source of a copy out of the base path is refused`(name: String, value: String)
+        async throws
+    {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let value = value.replacing("UP", with: "127.0.0.1:\(origin.port)")
+        try await DaemonHarness.run(
+            channels: "files: { upstream: 'http://127.0.0.1:\(origin.port)/dav' }"
+        ) { proxy in
+            let request = Raw.request("PUT", "/files/a", fields: ["\(name): \(value)"], body: "")
+            let answer = try await proxy.exchange(request)
+            #expect(answer.status == 400)
+        }
     }
 
     @Test(arguments: [

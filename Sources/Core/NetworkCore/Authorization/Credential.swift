@@ -22,6 +22,7 @@ public struct Credential: Sendable {
         let signing: Signing?
         let isPerRequest: Bool
         let isProven = Atomic(false)
+        let echoes = AtomicLazyReference<SecretSearch>()
         /// Omits the field, which would show the value.
         var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
 
@@ -103,18 +104,34 @@ public struct Credential: Sendable {
     /// The texts that must not be shown: the value of the field and its parts.
     package var secrets: [Secret] {
         if let signing = facts.signing { return signing.secrets }
+        let parts = parts
+        return parts.first == value ? parts : [value] + parts
+    }
+
+    /// Finds the secrets in a response.
+    ///
+    /// Created for the first response to a request with the credential.
+    var echoes: SecretSearch {
+        if let search = facts.echoes.load() { return search }
+        let secrets = facts.signing?.secrets ?? parts
+        let search = SecretSearch(secrets, ofAtLeast: SentSecrets.shortest)
+        return facts.echoes.storeIfNil(search)
+    }
+
+    /// The value without its scheme, and the two parts of a Basic credential as the server decodes them.
+    private var parts: [Secret] {
         let value = value.reveal()
         let words = value.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let last = words.last else { return [self.value] }
-        var secrets = [self.value, Secret(String(last))]
+        var parts = [Secret(String(last))]
         if words[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(last)) {
             let pair = String(decoding: bytes, as: UTF8.self)
-            secrets.append(Secret(pair))
+            parts.append(Secret(pair))
             if let colon = pair.firstIndex(of: ":") {
-                secrets.append(Secret(String(pair[pair.index(after: colon)...])))
+                parts.append(Secret(String(pair[pair.index(after: colon)...])))
             }
         }
-        return secrets
+        return parts
     }
 
     /// Returns the text after the scheme in `Authorization` (RFC 9110 §11.4).

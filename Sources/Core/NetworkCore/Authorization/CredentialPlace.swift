@@ -78,6 +78,7 @@ public struct CredentialPlace: Sendable, Hashable {
 extension CredentialPlace {
     /// Whether a request has a value in this place, or in a field that servers may confuse with it.
     package func isOccupied(in request: Request) -> Bool {
+        if SubprotocolCredential.isPresent(in: request.headers) { return true }
         switch location {
         case .header(let name):
             if let cookieName {
@@ -88,7 +89,11 @@ extension CredentialPlace {
                 }
             }
             return request.headers.contains(like: name)
-        case .query(let parameter): return parameter.isPresent(in: request.target)
+        case .query(let parameter):
+            // netproxy writes the marker into links.
+            return parameter.values(in: request.target).contains {
+                !$0.hasSuffix(PathTemplate.marker)
+            }
         case .path(let template):
             guard let match = template?.match(request.target) else { return false }
             return !match.isPlaceholder
@@ -109,6 +114,7 @@ extension CredentialPlace {
                 detail: "a token that is bound to a key goes into Authorization, and nowhere else"
             )
         }
+        SubprotocolCredential.remove(from: &request.headers)
         switch location {
         case .header(let name): put(credential, as: name, in: &request.headers)
         case .query(let parameter):

@@ -54,6 +54,12 @@ public struct RequestContext: Sendable {
     var ownCredential: Credential?
     /// The channel's credential in the last authorized attempt; hidden wherever the response is shown.
     package internal(set) var sentCredential: Credential?
+    /// The other credentials of earlier attempts.
+    var earlierCredentials: [Credential] = []
+    /// Finds the other sent secrets in the response; `nil` if the response is not searched.
+    package var scrubbed: SecretSearch?
+    /// Whether a field section of the response contained a sent secret.
+    package internal(set) var hasEcho = false
     /// The sender; its requests wait for a connection in order, and the senders take turns.
     package var sender: ObjectIdentifier?
     private var limit: Limit?

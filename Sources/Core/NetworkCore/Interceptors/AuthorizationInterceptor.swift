@@ -117,6 +117,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
         var authorized = request
         if let signer = credential.signing {
+            SubprotocolCredential.remove(from: &authorized.headers)
             try await signer.sign(&authorized)
         } else {
             try place.put(credential, in: &authorized)
@@ -143,7 +144,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         guard case .header(let field) = place.location,
             context.ownCredential == nil, let credential = authorizer.currentCredential(),
             credential.isProven, !credential.isPerRequest, origins.contains(request.origin),
-            !request.headers.contains(like: field)
+            !request.headers.contains(like: field),
+            !request.headers.contains(SubprotocolCredential.field)
         else { return false }
         place.put(credential, as: field, in: &request.headers)
         note(credential, newFacts(context), &context)
@@ -171,7 +173,11 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             switch rules.onClientCredential {
             case .replace: break
             case .keep: return nil
-            case .reject: throw AuthorizationInterceptor.denied(isOccupied ? place : nil)
+            case .reject:
+                guard !SubprotocolCredential.isPresent(in: request.headers) else {
+                    throw AuthorizationInterceptor.denied("credential in Sec-WebSocket-Protocol")
+                }
+                throw AuthorizationInterceptor.denied(isOccupied ? place : nil)
             }
         }
         return facts
@@ -194,6 +200,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         facts.generation = credential.generation
         facts.age = credential.age(by: authorizer.clock)
         context.authorization = facts
+        if let last = context.sentCredential, last != credential {
+            context.earlierCredentials.append(last)
+        }
         context.sentCredential = credential
     }
 
@@ -224,7 +233,11 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             case .path: "credential in the path"
             case nil: "signature in the query"
             }
-        return NetworkError(
+        return denied(own)
+    }
+
+    private static func denied(_ own: String) -> NetworkError {
+        NetworkError(
             .httpRequestDenied,
             side: .downstream,
             retry: .safe,

@@ -182,6 +182,6 @@ public struct Redaction: Sendable, Hashable {
         in text: String,
         by mark: String = Redaction.mark
     ) -> String {
-        secrets.reduce(text) { SecretSearch($1).hiding(in: $0, by: mark) }
+        SecretSearch.hiding(secrets, in: text, by: mark)
     }
 }

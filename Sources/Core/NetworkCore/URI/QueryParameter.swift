@@ -28,15 +28,23 @@ package struct QueryParameter: Sendable, Hashable {
 
     /// Returns a target or URL without the parameter; all other bytes are unchanged.
     package func removed(from target: String) -> String {
-        guard isPresent(in: target), let query = QueryParameter.query(of: target) else {
-            return target
-        }
+        QueryParameter.removing(from: target, where: isNamed)
+    }
+
+    /// Returns a target or URL without some parameters; all other bytes are unchanged.
+    package static func removing(
+        from target: String,
+        where isRemoved: (_ parameter: Substring) -> Bool
+    ) -> String {
+        guard let query = query(of: target),
+            all(in: target).contains(where: isRemoved)
+        else { return target }
         var kept = ""
         var rest = target[query]
         var separator: Substring = ""
         while true {
             let piece = rest.prefix(while: QueryParameter.isWithinPiece)
-            if !isNamed(piece) { kept += (kept.isEmpty ? "" : separator) + piece }
+            if !isRemoved(piece) { kept += (kept.isEmpty ? "" : separator) + piece }
             guard piece.endIndex < rest.endIndex else { break }
             separator = rest[piece.endIndex...].prefix(1)
             rest = rest[piece.endIndex...].dropFirst()
@@ -53,16 +61,20 @@ package struct QueryParameter: Sendable, Hashable {
         return target + (isOpen ? "" : "&") + pair
     }
 
-    private func isNamed(_ piece: Substring) -> Bool {
+    /// Whether a parameter has the name, in any spelling.
+    package func isNamed(_ piece: Substring) -> Bool {
         let decoded = PercentEncoding.decoded(piece.prefix { $0 != "=" }).drop { $0 == " " }
         if HTTPFieldName.likeness(of: decoded) == likeness { return true }
         guard let bracket = decoded.firstIndex(of: "[") else { return false }
         return HTTPFieldName.likeness(of: decoded[..<bracket]) == likeness
     }
 
-    private func pieces(of target: String) -> [Substring] {
-        guard let query = QueryParameter.query(of: target) else { return [] }
-        return target[query].split { !QueryParameter.isWithinPiece($0) }
+    private func pieces(of target: String) -> [Substring] { QueryParameter.all(in: target) }
+
+    /// Returns the parameters of a target or URL, as they are spelled.
+    package static func all(in target: String) -> [Substring] {
+        guard let query = query(of: target) else { return [] }
+        return target[query].split { !isWithinPiece($0) }
     }
 
     /// Returns the range of the query in a target or URL, without the question mark.

@@ -20,7 +20,7 @@ struct InterimResponses {
     mutating func pass(
         _ head: ResponseHead,
         _ upload: Upload?,
-        _ context: borrowing RequestContext
+        _ context: inout RequestContext
     ) async throws {
         count += 1
         guard count <= HTTP1Limits.responses.informationalCount, head.status != 101 else {
@@ -35,6 +35,7 @@ struct InterimResponses {
         } else if let forward = context.onInformational {
             var headers = head.headers
             _ = HopByHop(removingFrom: &headers)
+            context.scrub(&headers)
             try await TimeLimit.run(
                 until: context.deadline,
                 on: SystemClock(),

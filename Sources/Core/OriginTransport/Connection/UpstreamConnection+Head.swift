@@ -20,7 +20,7 @@ extension UpstreamConnection {
             case .final: return
             case .interim:
                 guard let head = head.take() else { continue }
-                try await interim.pass(head, upload, context)
+                try await interim.pass(head, upload, &context)
             case .incomplete:
                 if let upload {
                     try await readMore(during: upload, until: fixed)

@@ -194,7 +194,7 @@ final class HTTP2Connection: TimerEntry {
                     context.upstreamStatus = head.status
                     return head
                 }
-                try await interim.pass(head, exchange.upload, context)
+                try await interim.pass(head, exchange.upload, &context)
             }
             if let error = error(of: exchange, .awaitingHead) { throw error }
             try await waitForHead(exchange, within: deadline, until: limit)

@@ -62,7 +62,9 @@ package struct ChannelRecord: Sendable {
         var parts = ChannelRules.Parts(origin: origin, access: gate.access, log: log, stack: stack)
         parts.limiter = gate.limiter
         parts.clients = accounts.map(\.clients)
-        parts.secrets = secretFields.map { Secret($0.value) }
+        parts.secrets =
+            secretFields.map { Secret($0.value) }
+            + configuration.headers.secrets.compactMap { inputs.secrets[$0.value] }
         (parts.pinned, parts.otherResource) = (inputs.pinned, inputs.otherResource)
         (parts.tls, parts.proxy, parts.samples) = (tls, proxy, samples)
         rules = ChannelRules(configuration, parts)

@@ -27,6 +27,7 @@ struct ChannelReader {
             tls: tls,
             access: .init(channel[\.access]),
             rewrite: rewrite(),
+            scrub: channel[\.scrub] ?? (placement?.isInTarget == true ? .content : .headers),
             rate: channel[\.rate].map(RateSettings.init),
             proxy: channel[\.proxy],
             stub: channel[\.stub],

@@ -23,6 +23,8 @@ struct ChannelKeys: SectionKeys {
     let tls = Key("tls", TLSKeys.self)
     let access = Key("access", AccessKeys.self)
     let rewrite = Key("rewrite", .either(.flag, or: RewriteKeys.self), default: false)
+    /// The default depends on the place of the credential.
+    let scrub = Key("scrub", .choice(ChannelConfiguration.Scrub.self))
     let rate = Key("rate", .off(or: .map(RateKeys.self)), default: "off")
     let proxy = Key("proxy", .off(or: .proxy), default: "off")
     let stub = Key("stub", .stub, default: "off")

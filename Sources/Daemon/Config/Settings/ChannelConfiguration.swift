@@ -24,6 +24,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var tls: UpstreamTLS
     package var access: Access
     package var rewrite: Set<RewrittenPart>
+    package var scrub: Scrub
     /// The limit on requests; nil means any number.
     package var rate: RateSettings?
     /// The proxy on the way to the upstream.
@@ -91,6 +92,15 @@ package struct ChannelConfiguration: Sendable, Equatable {
             case full
             case off
         }
+    }
+
+    /// The parts of responses from which the sent credentials are removed.
+    package enum Scrub: String, Sendable, CaseIterable {
+        /// The field sections.
+        case headers
+        /// The field sections and the content.
+        case content
+        case off
     }
 
     /// The treatment of a request without a trace (W3C Trace Context).

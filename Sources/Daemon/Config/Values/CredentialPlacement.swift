@@ -16,6 +16,9 @@ package enum CredentialPlacement: Sendable, Hashable {
     /// The placeholder for the credential in the URL of an upstream.
     package static let marker = "{credential}"
 
+    /// Whether the request target contains the credential.
+    package var isInTarget: Bool { fieldName == nil }
+
     /// The name of the header field; nil for other places.
     package var fieldName: String? {
         if case .header(let name, _) = self { name } else { nil }

@@ -183,20 +183,18 @@ package final class AccessPolicy: Sendable {
             guard isOpen else { throw .missing }
         }
         guard key != nil || lent?.keys.isAnyOut == true else { return shown }
-        for field in headers where field.value.utf8.count >= shortestKey {
+        for (line, field) in headers.enumerated() where field.value.utf8.count >= shortestKey {
             let worth = shown.note(try worth(of: field))
             if worth == .opens { isOpen = true }
-            if worth != .nothing, !shown.fields.contains(field.name) {
-                shown.fields.append(field.name)
+            if worth != .nothing {
+                if !shown.fields.contains(field.name) { shown.fields.append(field.name) }
+            } else if field.name != .proxyAuthorization {
+                let counts = field.name == SubprotocolCredential.field
+                let worth = try shown.note(elementsOf: field, at: line, best)
+                if counts, worth == .opens { isOpen = true }
             }
         }
-        if let parameter = place?.parameter, let target = head.target.pathAndQuery {
-            for value in parameter.values(in: target) {
-                let worth = shown.note(try worth(of: withoutPrefix(value)))
-                if worth == .opens { isOpen = true }
-                if worth != .nothing { shown.isInQuery = true }
-            }
-        }
+        if let target = head.target.pathAndQuery, try inspect(target, &shown) { isOpen = true }
         if let ownCredential {
             let value = PercentEncoding.decodedSegment(ownCredential[...])
             let worth = shown.note(try worth(of: withoutPrefix(value)))
@@ -205,6 +203,40 @@ package final class AccessPolicy: Sendable {
         }
         guard isOpen else { throw .missing }
         return shown
+    }
+
+    /// Finds keys in the query and the path, and returns whether one opens the channel.
+    ///
+    /// - Throws: `WrongKey.inPath` for a key as a segment, which cannot be removed.
+    private func inspect(_ target: String, _ shown: inout ShownKeys) throws(WrongKey) -> Bool {
+        var isOpen = false
+        for parameter in QueryParameter.all(in: target)
+        where parameter.utf8.count >= shortestKey {
+            let isPlace = place?.parameter?.isNamed(parameter) == true
+            let texts = PresentedKey.keys(inParameter: parameter)
+            let worth = try best(isPlace ? texts + texts.map(withoutPrefix) : texts)
+            guard shown.note(worth) != .nothing else { continue }
+            shown.parameters.insert(String(parameter))
+            if isPlace, worth.rank == .opens { isOpen = true }
+        }
+        // In the place of the credential, the router takes the key out of the path.
+        if case .path = place?.location { return isOpen }
+        for segment in TargetPath(target).path.split(separator: "/")
+        where segment.utf8.count >= shortestKey {
+            let worth = try worth(of: PercentEncoding.decodedSegment(segment))
+            if worth.rank != .nothing { throw .inPath }
+        }
+        return isOpen
+    }
+
+    /// Returns the greatest worth of some texts.
+    private func best(_ texts: [String]) throws(WrongKey) -> KeyWorth {
+        var best = KeyWorth(.nothing)
+        for text in texts {
+            let worth = try worth(of: text)
+            if worth.rank > best.rank { best = worth }
+        }
+        return best
     }
 
     /// The length of the shortest possible key, in bytes.
@@ -237,8 +269,8 @@ package final class AccessPolicy: Sendable {
         return best
     }
 
-    private enum WrongKey: Error {
-        case missing, elsewhere, unknown
+    fileprivate enum WrongKey: Error {
+        case missing, elsewhere, unknown, inPath
     }
 
     private func detail(of error: WrongKey) -> String {
@@ -247,6 +279,8 @@ package final class AccessPolicy: Sendable {
             let places = ["Proxy-Authorization"] + keyFields.map(\.text)
             return "missing access.key in \(places.joined(separator: " or "))"
         case .elsewhere: return "the key was lent for other channels"
+        case .inPath:
+            return "the path contains a key for netproxy, which must not be sent to the API"
         case .unknown:
             return
                 "the key in Proxy-Authorization is not valid (any more), and the channel has several "
@@ -314,15 +348,59 @@ struct KeyWorth {
 
 /// The places in which a client sent a key for this proxy instead of an API key.
 struct ShownKeys {
+    /// The fields that consist of a key.
     var fields: [HTTPFieldName] = []
-    var isInQuery = false
+    /// The field lines with a key among other elements, and the other elements.
+    private var lines: [Int: String] = [:]
+    /// The query parameters that contain a key, as they are spelled.
+    var parameters: Set<String> = []
     var isInPath = false
     /// The first lent key in any of the places.
     var lent: LentKey?
 
     /// Notes a key in the request, and returns its rank.
-    fileprivate mutating func note(_ worth: KeyWorth) -> KeyWorth.Rank {
+    mutating func note(_ worth: KeyWorth) -> KeyWorth.Rank {
         if lent == nil { lent = worth.lent }
         return worth.rank
+    }
+
+    /// Notes the keys among the elements of a field, and returns the highest rank.
+    mutating func note<Failure: Error>(
+        elementsOf field: HTTPField,
+        at line: Int,
+        _ worth: (_ texts: [String]) throws(Failure) -> KeyWorth
+    ) throws(Failure) -> KeyWorth.Rank {
+        var best = KeyWorth.Rank.nothing
+        var kept: [Substring] = []
+        for element in PresentedKey.elements(of: field.value, in: field.name) {
+            let rank = note(try worth(element.keys))
+            if rank == .nothing { kept.append(element.text) }
+            best = max(best, rank)
+        }
+        if best != .nothing {
+            lines[line] = kept.joined(separator: field.name == .cookie ? "; " : ", ")
+        }
+        return best
+    }
+
+    /// Removes the keys from the field section; the other elements of a list stay.
+    func remove(from headers: inout HTTPHeaders) {
+        if !lines.isEmpty {
+            var edited = HTTPHeaders()
+            for (line, field) in headers.enumerated() {
+                let value = lines[line] ?? field.value
+                if !value.isEmpty || lines[line] == nil {
+                    edited.append(field.name, validated: value)
+                }
+            }
+            headers = edited
+        }
+        for field in fields { headers.removeAll(like: field) }
+    }
+
+    /// Returns a target without the keys in its query.
+    func removed(from target: String) -> String {
+        guard !parameters.isEmpty else { return target }
+        return QueryParameter.removing(from: target) { parameters.contains(String($0)) }
     }
 }

@@ -1,3 +1,4 @@
+import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetworkCore
 
@@ -16,30 +17,34 @@ struct KnownKeys: Sendable {
         lent = policies.lazy.compactMap(\.lent?.keys).first
     }
 
-    /// Returns the fields in which a client sent a key for this proxy, and the first lent key.
-    func shown(in headers: HTTPHeaders) -> ShownKeys {
+    /// Returns the places in which a client sent a key for this proxy, and the first lent key.
+    func shown(in head: borrowing RequestHead) -> ShownKeys {
         var shown = ShownKeys()
         guard !own.isEmpty || lent?.isAnyOut == true else { return shown }
-        for field in headers {
+        for (line, field) in head.headers.enumerated() {
             let texts = [field.value] + PresentedKey.keys(in: field.value)
-            guard let known = texts.lazy.compactMap(known).first else { continue }
-            shown.fields.append(field.name)
-            if case .lent(let key) = known, shown.lent == nil { shown.lent = key }
+            if shown.note(worth(texts)) != .nothing {
+                shown.fields.append(field.name)
+            } else {
+                _ = shown.note(elementsOf: field, at: line, worth)
+            }
+        }
+        for parameter in head.target.pathAndQuery.map(QueryParameter.all) ?? []
+        where shown.note(worth(PresentedKey.keys(inParameter: parameter))) != .nothing {
+            shown.parameters.insert(String(parameter))
         }
         return shown
     }
 
-    private enum Key {
-        case own
-        case lent(LentKey)
-    }
-
-    private func known(_ text: String) -> Key? {
-        let length = text.utf8.count
-        let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
-        guard mayBeLent || lengths.contains(length) else { return nil }
-        let key = Secret(text)
-        if own[ClientKeys.hash(key)]?.contains(key) == true { return .own }
-        return mayBeLent ? lent?.lent(key).map(Key.lent) : nil
+    private func worth(_ texts: [String]) -> KeyWorth {
+        for text in texts {
+            let length = text.utf8.count
+            let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
+            guard mayBeLent || lengths.contains(length) else { continue }
+            let key = Secret(text)
+            if own[ClientKeys.hash(key)]?.contains(key) == true { return KeyWorth(.isKey) }
+            if mayBeLent, let lent = lent?.lent(key) { return KeyWorth(.isKey, lent) }
+        }
+        return KeyWorth(.nothing)
     }
 }

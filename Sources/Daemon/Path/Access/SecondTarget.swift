@@ -10,6 +10,18 @@ struct SecondTarget {
     let path: String?
     /// The value for the upstream; `nil` if the client's value means the same there.
     let value: String?
+    /// Whether the target leads out of the upstream's base path.
+    let isOutside: Bool
+
+    /// The destination of a URL in a form that clients send to netproxy.
+    enum Place {
+        /// The upstream's path and query for a target of this channel.
+        case routed(String)
+        /// Another path of the upstream or of netproxy.
+        case outside
+        /// Another server.
+        case elsewhere
+    }
 
     /// Returns the names of the fields that contain a second target.
     static func fields(in headers: HTTPHeaders) -> [HTTPFieldName] {
@@ -37,38 +49,47 @@ struct SecondTarget {
     ///   - field: its name.
     ///   - base: the upstream's base path.
     ///   - upstream: the scheme and authority sent to the upstream.
-    ///   - route: returns the upstream's path for a target in a form that clients send to netproxy;
-    ///     `nil` if it is not a target of this channel.
+    ///   - place: returns the destination of a target.
     init(
         _ value: String,
         in field: HTTPFieldName,
         base: String,
         upstream: String,
-        route: (RequestTarget) -> String?
+        place: (RequestTarget) -> Place
     ) {
-        let isDestination = field == "Destination"
         let bytes = Array(value.utf8)
         switch RequestTarget(bytes.span, for: .get) {
         case .absolute(let scheme, let authority, let path):
-            let target = RequestTarget.absolute(scheme, authority, path)
-            guard let routed = route(target) else { (self.path, self.value) = (nil, nil); return }
-            self.path = PathPattern.path(of: routed, below: base)
-            self.value = upstream + routed
+            switch place(.absolute(scheme, authority, path)) {
+            case .routed(let target): self.init(target, upstream + target, below: base)
+            case .outside: self.init(outside: true)
+            case .elsewhere: self.init(outside: false)
+            }
         case .origin(let path):
             // Object stores name buckets and keys, not paths that a client requests from netproxy.
-            if isDestination, let routed = route(.origin(path)) {
-                self.path = PathPattern.path(of: routed, below: base)
-                self.value = routed
+            guard field == "Destination" else { self.init(path, nil, below: ""); return }
+            if case .routed(let target) = place(.origin(path)) {
+                self.init(target, target, below: base)
+            } else {
+                self.init(path, nil, below: base)
+            }
+        case .asterisk, .authority, nil:
+            let path = value.prefix { $0 != "?" && $0 != "#" }
+            guard path.isEmpty || path.contains("://") else {
+                self.init("/" + path, nil, below: "")
                 return
             }
-            self.value = nil
-            let isOutside = isDestination && !TargetPath(path).staysUnder(base)
-            self.path =
-                isOutside ? nil : PathPattern.path(of: path, below: isDestination ? base : "")
-        case .asterisk, .authority, nil:
-            self.value = nil
-            let path = value.prefix { $0 != "?" && $0 != "#" }
-            self.path = path.isEmpty || path.contains("://") ? nil : "/" + path
+            // A lenient server may find its own authority in a URL that is malformed here.
+            let scheme = path.prefix { $0 != ":" }.lowercased()
+            self.init(outside: !base.isEmpty && (scheme == "http" || scheme == "https"))
         }
+    }
+
+    private init(outside: Bool) { (path, value, isOutside) = (nil, nil, outside) }
+
+    private init(_ target: String, _ value: String?, below base: String) {
+        self.value = value
+        isOutside = !TargetPath(target).staysUnder(base)
+        path = isOutside ? nil : PathPattern.path(of: target, below: base)
     }
 }

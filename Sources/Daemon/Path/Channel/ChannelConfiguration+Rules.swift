@@ -52,6 +52,14 @@ extension ChannelConfiguration {
             }
     }
 
+    /// The credentials that `headers` contains without a reference to a secret.
+    var writtenCredentials: [Secret] {
+        (headers.set + headers.defaults).flatMap { field -> [Secret] in
+            guard let name = HTTPFieldName(field.name), name.holdsCredential else { return [] }
+            return Credential(name, Secret(field.value))?.secrets ?? []
+        }
+    }
+
     /// The fields with credentials of the channel.
     ///
     /// No client may nominate them for removal, and their values are never shown.

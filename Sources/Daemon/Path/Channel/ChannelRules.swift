@@ -36,6 +36,10 @@ package final class ChannelRules: Sendable {
     let place: CredentialPlace?
     /// The upstreams' names in their responses.
     let names: UpstreamNames
+    /// The parts of responses from which the sent secrets are removed.
+    let scrub: ChannelConfiguration.Scrub
+    /// Finds `secrets` in responses; `nil` if responses are not searched.
+    let scrubbed: SecretSearch?
     /// Whether every response may need `references`, including interim ones.
     let editsInterim: Bool
     let tls: TLSContext?
@@ -79,7 +83,8 @@ package final class ChannelRules: Sendable {
         log = parts.log
         place = configuration.credentialPlace
         names = UpstreamNames(configuration)
-        let isReflected = place != nil && place?.fieldName == nil
+        let isReflected =
+            configuration.scrub != .off && place != nil && place?.fieldName == nil
         editsInterim = isReflected || !configuration.rewrite.isEmpty
         upstreams = configuration.upstreams.map { ($0.origin, $0.basePath) }
         rests = UpstreamRests(count: upstreams.count)
@@ -99,6 +104,14 @@ package final class ChannelRules: Sendable {
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         secrets = parts.secrets
+        scrub = configuration.scrub
+        scrubbed =
+            scrub == .off || !configuration.hasCredential
+            ? nil
+            : SecretSearch(
+                parts.secrets + configuration.writtenCredentials,
+                ofAtLeast: SentSecrets.shortest
+            )
         stack = parts.stack
     }
 
@@ -108,11 +121,17 @@ package final class ChannelRules: Sendable {
     }
 
     /// Returns the references of a response to a request with a credential.
-    func references(_ view: DownstreamView, _ credential: Credential?) -> ResponseReferences {
+    func references(
+        _ view: DownstreamView,
+        _ credential: Credential?,
+        by rule: RoutingRule?
+    ) -> ResponseReferences {
         ResponseReferences(
             view: view,
             rewritten: configuration.rewrite,
-            reflection: CredentialReflection(of: credential, in: place, names)
+            cookieScope: rule == .path ? configuration.match.path : nil,
+            reflection: scrub == .off
+                ? nil : CredentialReflection(of: credential, in: place, names)
         )
     }
 

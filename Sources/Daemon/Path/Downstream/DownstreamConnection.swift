@@ -121,6 +121,8 @@ package final class DownstreamConnection {
         var idleTimeout: Duration? = CurrentRequest.idleTimeout
         /// Whether the limit is the channel's `timeouts.idle`.
         var hasChannelLimits = false
+        /// The secrets to remove from trailer fields, which are written after the content.
+        var sent: SentSecrets?
 
         /// The default limit without a channel.
         static let idleTimeout = Duration.seconds(60)

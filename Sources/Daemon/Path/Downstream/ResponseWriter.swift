@@ -183,7 +183,8 @@ package struct ResponseWriter: ~Copyable {
                 bytesOut += piece.count
             }
             // RFC 9110 §6.5.1: send trailers only to a client that reads them.
-            let trailers = connection.request.takesTrailers ? source.trailers() : nil
+            var trailers = connection.request.takesTrailers ? source.trailers() : nil
+            connection.request.sent?.remove(from: &trailers)
             try body.end(trailers: trailers, into: output)
         } catch is BodyWriter.LengthMismatch {
             throw NetworkError(

@@ -11,7 +11,7 @@ extension Exchange {
     @inline(never)
     mutating func editReferences(of response: inout Response) {
         guard let rules = channel?.rules, let view else { return }
-        leads = rules.references(view, record.context.sentCredential)
+        leads = rules.references(view, record.context.sentCredential, by: rule)
             .edit(&response.headers)
         // The client must not sign in past netproxy.
         if !rules.clients.isEmpty, response.status == 401 || response.status == 403 {
@@ -24,10 +24,10 @@ extension Exchange {
     mutating func editInterim() {
         guard let rules = channel?.rules, let view, let write = record.context.onInformational
         else { return }
-        record.context.onInformational = { status, headers in
+        record.context.onInformational = { [rule] status, headers in
             var headers = headers
             let credential = rules.stack.signing?.authorizer.currentCredential()
-            _ = rules.references(view, credential).edit(&headers)
+            _ = rules.references(view, credential, by: rule).edit(&headers)
             try await write(status, headers)
         }
     }

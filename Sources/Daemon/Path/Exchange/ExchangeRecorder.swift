@@ -40,9 +40,28 @@ package final class ExchangeRecorder {
             unclaimed.counters.count(&exchange.record)
             ownLog.write(exchange.record, now: .now, keepingIn: recent.lines)
         }
+        if exchange.record.context.hasEcho || app.request.sent?.isEchoed == true {
+            noteEcho(in: exchange)
+        }
         recent.add(exchange.note, to: &exchange.record)
         if let console { console.show(exchange.record, channel: exchange.channel?.name) }
         onLogged?()
+    }
+
+    /// Logs that the API repeated a secret, which netproxy removed.
+    private func noteEcho(in exchange: borrowing Exchange) {
+        let channel = exchange.channel?.name ?? ""
+        let event = EventRecord(
+            time: .now,
+            level: .warning,
+            event: .audit,
+            message: "the response contained a credential of the request; netproxy removed it",
+            facts: [
+                ("action", .text("credential_echoed")), ("channel", .text(channel)),
+                ("request_id", .text(exchange.record.context.requestID)),
+            ]
+        )
+        ownLog.write(event, now: .now)
     }
 
     /// Logs that `Connection` named fields that it cannot remove.

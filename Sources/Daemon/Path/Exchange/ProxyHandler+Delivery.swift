@@ -83,6 +83,8 @@ extension ProxyHandler {
             state = write(response, on: app, &exchange)
         }
         if state != .done, state != .broken {
+            // Trailers may repeat a secret, too.
+            if app.request.sent == nil { app.request.sent = exchange.record.context.sentSecrets }
             let written = await app.finishResponse()
             state = written.state
             if let trailers = written.trailers { exchange.noteRPC(trailers) }

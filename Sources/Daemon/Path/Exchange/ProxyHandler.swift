@@ -114,8 +114,14 @@ package final class ProxyHandler {
                 } catch {
                     throw NetworkError(ofExchange: error)
                 }
-                if let channel = exchange.channel, channel.rules.edits(response.headers) {
-                    exchange.editReferences(of: &response)
+                if let channel = exchange.channel {
+                    // First, because the references are read by clients.
+                    if channel.rules.scrubbed != nil {
+                        app.request.sent = try exchange.scrub(&response)
+                    }
+                    if channel.rules.edits(response.headers) {
+                        exchange.editReferences(of: &response)
+                    }
                 }
                 if app.request.announcesProxy {
                     response.headers.append(.via, validated: requests.via(exchange.record.context))
@@ -195,15 +201,21 @@ package final class ProxyHandler {
             }
         } catch {
             guard exchange.channel == nil else { throw error }
-            let keys = channels.keys.shown(in: exchange.head.headers)
+            let keys = channels.keys.shown(in: exchange.head)
             if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
+            if case .absolute(let scheme, let authority, let target) = exchange.head.target,
+                !keys.parameters.isEmpty
+            {
+                let rest = keys.removed(from: target)
+                exchange.head.target = .absolute(scheme, authority, rest)
+            }
             let unclaimed = UnclaimedRequests(channels: channels)
             switch try unclaimed.plan(exchange.head, error, on: app) {
             case .answer(let response): return .answer(response)
             case .tunnel(let authority): return .tunnel(authority)
             case .forward(let other):
                 app.request.idleTimeout = ForwardProxy.idleTimeout
-                for field in keys.fields { exchange.head.headers.removeAll(like: field) }
+                keys.remove(from: &exchange.head.headers)
                 plan = other
             }
         }
@@ -221,7 +233,10 @@ package final class ProxyHandler {
             over: app.version
         )
         if let channel = exchange.channel {
+            // The API need not know the page: netproxy decides for it, as for preflights.
+            if exchange.page != nil { request.headers.remove(KnownField.origin) }
             exchange.beginTrace(in: &request, as: channel.trace)
+            exchange.prepareScrub(of: &request)
         }
         exchange.noteDestination(of: request, showing: plan.shownTarget)
         if let channel = exchange.channel, channel.rules.editsInterim {
@@ -291,6 +306,8 @@ package final class ProxyHandler {
         let pseudonym = requests.pseudonym
         return { status, headers in
             var headers = headers
+            // A cookie belongs to the final response, where it is confined to the channel.
+            if bound.value.request.hasChannelLimits { headers.remove(KnownField.setCookie) }
             if bound.value.request.announcesProxy {
                 headers.append(.via, validated: "1.1 \(pseudonym)")
             }

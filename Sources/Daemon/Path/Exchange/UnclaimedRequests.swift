@@ -63,7 +63,9 @@ struct UnclaimedRequests {
                 isChannelHost: isAdmitted,
                 localAddress: { app.localAddress }
             )
-            guard !WebPagePolicy.isWebPage(head.headers) else { throw UnclaimedRequests.withheld }
+            guard !WebPagePolicy.isWebPage(head.headers, at: head.host) else {
+                throw UnclaimedRequests.withheld
+            }
             throw refusal
         default: throw refusal
         }
@@ -81,7 +83,7 @@ struct UnclaimedRequests {
             isChannelHost: isChannelHost,
             localAddress: { app.localAddress }
         )
-        try policy.pages.check(head.headers)
+        try policy.pages.check(head.headers, at: head.host)
     }
 
     private static var withheld: NetworkError {

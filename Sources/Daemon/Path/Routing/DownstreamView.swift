@@ -88,6 +88,8 @@ struct DownstreamView {
     private let basePath: String
     /// The requested path in the upstream's notation.
     private let upstreamPath: Substring
+    /// The requested path in the client's notation.
+    private let appPath: Substring
 
     /// Derives the names from the targets of the client and the upstream.
     ///
@@ -114,10 +116,25 @@ struct DownstreamView {
         // A path that ends after its prefix gets a slash that the client has not sent.
         basePath = String(appPath.hasSuffix(rest) ? appPath.dropLast(rest.count) : appPath)
         upstreamPath = answering.basePath + rest
+        self.appPath = appPath
+    }
+
+    /// The path of a cookie without one: that of the request up to its last slash (RFC 6265 §5.1.4).
+    var directory: String {
+        let directory = appPath.lastIndex(of: "/").map { appPath[..<$0] } ?? ""
+        return directory.isEmpty ? "/" : String(directory)
     }
 
     /// Returns the destination of a reference (RFC 3986 §4.1).
     func lead(_ reference: Substring) -> Lead {
+        let path = reference.prefix { $0 != "?" && $0 != "#" }
+        if path.isEmpty { return .here }
+        // Browsers remove tabs, and read backslashes as slashes and encoded dots as dots (WHATWG URL §4.4);
+        // other clients do not.
+        guard !reference.utf8.contains(where: { $0 < 0x20 }),
+            !path.utf8.contains(UInt8(ascii: "\\")),
+            !PercentEncoding.hasEncodedStep(String(path))
+        else { return .elsewhere }
         if let (scheme, length) = DownstreamView.scheme(of: reference) {
             guard let scheme else { return .here }
             return lead(reference.dropFirst(length), scheme, form: .absolute)
@@ -125,11 +142,21 @@ struct DownstreamView {
         if reference.hasPrefix("//") {
             return lead(reference, answering.origin.scheme, form: .network)
         }
-        if reference.hasPrefix("/") { return lead(path: reference) }
-        // Other relative references mean the same to both, unless they contain `..`.
-        let path = reference.prefix { $0 != "?" && $0 != "#" }
-        guard path.split(separator: "/").contains("..") else { return .here }
-        return lead(path: resolved(path) + reference[path.endIndex...])
+        let rest = reference[path.endIndex...]
+        let target = DownstreamView.resolved(path, against: upstreamPath) + rest
+        guard let translated = translated(target[...]) else { return .elsewhere }
+        let isSame =
+            !DownstreamView.hasSteps(path)
+            && DownstreamView.resolved(path, against: appPath) + rest == translated
+        return isSame ? .here : link(to: translated).map { .upstream($0) } ?? .elsewhere
+    }
+
+    /// Returns a reference to a path at netproxy; `nil` if there is none.
+    ///
+    /// Clients read a path that begins with two slashes as an authority.
+    private func link(to path: String) -> String? {
+        guard path.hasPrefix("//") else { return path }
+        return authority.map { "//\($0)" + path }
     }
 
     private enum Form {
@@ -159,20 +186,24 @@ struct DownstreamView {
             return isHere && named == authority ? .here : .elsewhere
         }
         guard let translated = translated(path) else { return .elsewhere }
-        guard let authority else { return .upstream(translated) }
+        guard let authority else {
+            return link(to: translated).map { .upstream($0) } ?? .elsewhere
+        }
         if named == authority, translated == path, scheme == .http || form == .network {
             return .here
         }
         return .upstream((form == .absolute ? "http://" : "//") + "\(authority)" + translated)
     }
 
-    private func lead(path: Substring) -> Lead {
-        guard let translated = translated(path) else { return .elsewhere }
-        return translated == path ? .here : .upstream(translated)
-    }
-
     /// Returns the client's path for a path of the upstream; `nil` if there is none.
+    ///
+    /// Dot segments are resolved first, as clients do (RFC 3986 §5.2.4): they can lead out of the base path.
     func translated(_ path: Substring) -> String? {
+        let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
+        let resolved = DownstreamView.resolved(path[..<end], against: "/") + path[end...]
+        // Clients and servers read encoded dot segments differently.
+        guard !TargetPath(resolved).hasDotSegments else { return nil }
+        let path = resolved[...]
         let own = answering.rest(of: path)
         guard let rest = own ?? names.all.lazy.compactMap({ $0.rest(of: path) }).first else {
             return nil
@@ -202,18 +233,28 @@ struct DownstreamView {
             || (!authority.isIPLiteral && authority.host.hasSuffix(".\(domain)"))
     }
 
-    /// Resolves a relative path with dot segments against the requested path (RFC 3986 §5.2).
-    private func resolved(_ path: Substring) -> Substring {
-        var segments = upstreamPath.split(separator: "/", omittingEmptySubsequences: false)
-        segments.removeLast()
-        for segment in path.split(separator: "/", omittingEmptySubsequences: false) {
+    private static func hasSteps(_ path: Substring) -> Bool {
+        path.split(separator: "/").contains { $0 == ".." || $0 == "." }
+    }
+
+    /// Resolves a path against that of a request (RFC 3986 §5.2).
+    private static func resolved(_ path: Substring, against base: Substring) -> String {
+        guard hasSteps(path) || !path.hasPrefix("/") else { return String(path) }
+        if path.isEmpty { return "" }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        var segments: [Substring] = [""]
+        if !path.hasPrefix("/") {
+            segments = base.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+            if segments.isEmpty { segments = [""] }
+        }
+        for segment in path.hasPrefix("/") ? parts.dropFirst() : parts[...] {
             switch segment {
             case "..": if segments.count > 1 { segments.removeLast() }
             case ".": break
             default: segments.append(segment)
             }
         }
-        if path.hasSuffix("..") || path.hasSuffix(".") { segments.append("") }
-        return Substring(segments.joined(separator: "/"))
+        if parts.last == ".." || parts.last == "." { segments.append("") }
+        return segments.joined(separator: "/")
     }
 }

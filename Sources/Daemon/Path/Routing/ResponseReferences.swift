@@ -5,7 +5,8 @@ import NetworkCore
 /// Edits the references in the fields of a response before the client sees them.
 ///
 /// The upstream's own links and cookies are translated into the client's names if the channel is
-/// configured so. A credential in the query or the path returns in such fields; it is always removed.
+/// configured so. A credential in the query or the path returns in such fields, without its value: an earlier
+/// step has replaced it by a marker. A link loses the whole parameter.
 struct ResponseReferences {
     /// The known fields with references, for a lookup by bits; a challenge may refer to metadata.
     private static let known = KnownFieldSet(
@@ -29,6 +30,8 @@ struct ResponseReferences {
 
     let view: DownstreamView
     let rewritten: Set<RewrittenPart>
+    /// The path to which cookies are confined; `nil` if the channel's host separates them from others.
+    var cookieScope: String?
     /// Hides the credential in the request; `nil` if responses cannot repeat it.
     var reflection: CredentialReflection?
 
@@ -38,7 +41,6 @@ struct ResponseReferences {
         for field in LeadsAway.Field.allCases where headers.contains(field.name) {
             edit(field, in: &headers, &leads)
         }
-        reflection?.hideElsewhere(in: &headers)
         return leads
     }
 
@@ -110,23 +112,49 @@ struct ResponseReferences {
             + value[target.endIndex...]
     }
 
-    /// Translates a cookie to the host, scheme and path of the client (RFC 6265 §5.2).
+    /// Translates a cookie to the host, scheme and path of the client (RFC 6265 §5.2), and confines it to the
+    /// channel's prefix.
     private func cookie(_ value: String, _ leads: inout LeadsAway) -> String {
-        let parts = value.split(separator: ";", omittingEmptySubsequences: false)
-        guard rewritten.contains(.cookies) else {
-            if parts.dropFirst().contains(where: isLost) { leads.insert(.cookie, .upstream) }
-            return value
+        confined(rewritten.contains(.cookies) ? translated(value) : unchanged(value, &leads))
+    }
+
+    private func unchanged(_ value: String, _ leads: inout LeadsAway) -> String {
+        if ResponseReferences.attributes(of: value).contains(where: isLost) {
+            leads.insert(.cookie, .upstream)
         }
+        return value
+    }
+
+    private func translated(_ value: String) -> String {
         // The prefixes of these names require attributes (RFC 6265bis §4.1.3); without them a client drops
         // the cookie.
-        let name = parts[0].drop { $0 == " " }.lowercased()
+        let name = value.drop { $0 == " " }.lowercased()
         if name.hasPrefix("__host-") { return value }
         let keepsSecure = name.hasPrefix("__secure-")
-        let changed = parts.enumerated().compactMap { index, part in
-            index == 0 || keepsSecure && ResponseReferences.attributeName(part) == "secure"
+        let changed = ResponseReferences.attributes(of: value).compactMap { part in
+            keepsSecure && ResponseReferences.attributeName(part) == "secure"
                 ? String(part) : attribute(part)
         }
-        return changed.joined(separator: ";")
+        return ([String(value.prefix { $0 != ";" })] + changed).joined(separator: ";")
+    }
+
+    /// Returns the cookie with a path within `cookieScope`.
+    ///
+    /// Channels that are reached by path share a host, by which clients separate cookies.
+    private func confined(_ value: String) -> String {
+        guard let cookieScope else { return value }
+        var isWithin = DownstreamView.path(cookieScope[...], encloses: view.directory)
+        let parts = ResponseReferences.attributes(of: value).map { part -> String in
+            guard ResponseReferences.attributeName(part) == "path" else { return String(part) }
+            // The last path counts, and one that does not begin with a slash means the directory of the request.
+            let path = ResponseReferences.attributeValue(part)
+            isWithin = DownstreamView.path(cookieScope[...], encloses: String(path))
+            if isWithin { return String(part) }
+            isWithin = true
+            return " Path=\(cookieScope)"
+        }
+        let scope = isWithin ? [] : [" Path=\(cookieScope)"]
+        return ([String(value.prefix { $0 != ";" })] + parts + scope).joined(separator: ";")
     }
 
     /// Whether an attribute keeps a client from sending the cookie back to netproxy.
@@ -135,7 +163,9 @@ struct ResponseReferences {
         switch ResponseReferences.attributeName(part) {
         case "domain": return !value.isEmpty && !view.isWithin(domain: value)
         case "secure": return true
-        case "path": return value.hasPrefix("/") && !DownstreamView.path(value, encloses: view.root)
+        case "path":
+            return cookieScope == nil && value.hasPrefix("/")
+                && !DownstreamView.path(value, encloses: view.root)
         default: return false
         }
     }
@@ -165,6 +195,10 @@ extension ResponseReferences {
         return value[...end]
     }
 
+    private static func attributes(of cookie: String) -> some Sequence<Substring> {
+        cookie.split(separator: ";", omittingEmptySubsequences: false).dropFirst()
+    }
+
     private static func attributeName(_ part: Substring) -> String {
         part.prefix { $0 != "=" }.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
@@ -186,30 +220,16 @@ struct CredentialReflection {
 
     /// Returns a reference without the credential, which netproxy adds again to the client's next request.
     func hidden(in reference: String) -> String {
-        let value = place.value(of: credential)
-        var text = reference
-        if let parameter = place.parameter, parameter.values(in: text).contains(value) {
-            text = parameter.removed(from: text)
-        } else if place.parameter == nil {
-            let start = CredentialReflection.pathStart(in: text)
-            let encoded = place.encodedInPath(credential)
-            let path = names.all.lazy.compactMap { $0.hidden(encoded, in: text[start...]) }.first
-            if let path { text = text[..<start] + path }
+        if let parameter = place.parameter {
+            let isShown = parameter.values(in: reference).contains {
+                $0 == place.value(of: credential) || $0.hasSuffix(PathTemplate.marker)
+            }
+            return isShown ? parameter.removed(from: reference) : reference
         }
-        return Redaction.hiding([credential.bare], in: text, by: PathTemplate.encodedMarker)
-    }
-
-    /// Hides the credential in all fields, including the `Proxy-Status` of another proxy.
-    func hideElsewhere(in headers: inout HTTPHeaders) {
-        let secret = [credential.bare]
-        guard headers.contains(where: { Redaction.hiding(secret, in: $0.value) != $0.value }) else {
-            return
-        }
-        var edited = HTTPHeaders()
-        for field in headers {
-            edited.append(field.name, validated: Redaction.hiding(secret, in: field.value))
-        }
-        headers = edited
+        let start = CredentialReflection.pathStart(in: reference)
+        let encoded = place.encodedInPath(credential)
+        let path = names.all.lazy.compactMap { $0.hidden(encoded, in: reference[start...]) }.first
+        return path.map { reference[..<start] + $0 } ?? reference
     }
 
     private static func pathStart(in reference: String) -> String.Index {

@@ -292,7 +292,8 @@ package final class DownstreamStream: DownstreamExchange {
                 try await send(piece, of: pending.source)
                 written.bytesOut += piece.count
             }
-            let trailers = pending.source.trailers()
+            var trailers = pending.source.trailers()
+            request.sent?.remove(from: &trailers)
             guard sendEnd(trailers) != .mismatch else { throw BodyWriter.LengthMismatch() }
             endRequest()
             written.finish(trailers)

@@ -107,7 +107,12 @@ final class Admission {
         for check in checks {
             switch check {
             case .host: try checkHost(exchange, app)
-            case .page: try rules.access.pages.check(exchange.head.headers)
+            case .page:
+                try rules.access.pages.check(
+                    exchange.head.headers,
+                    at: exchange.head.host,
+                    by: route.rule
+                )
             case .preflight:
                 if let response = preflight(exchange) { return .answered(response) }
             case .outage: if let outage = rules.outage { throw outage.refusal() }
@@ -169,11 +174,11 @@ final class Admission {
             ownCredential: route.ownCredential
         )
         if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
-        for field in keys.fields { exchange.head.headers.removeAll(like: field) }
+        keys.remove(from: &exchange.head.headers)
         if keys.isInPath { admitted.target = route.target }
-        if keys.isInQuery, let parameter = rules.place?.parameter {
-            admitted.target = parameter.removed(from: admitted.target)
-            admitted.shownTarget = admitted.target
+        if !keys.parameters.isEmpty {
+            admitted.target = keys.removed(from: admitted.target)
+            admitted.shownTarget = keys.removed(from: admitted.shownTarget)
         }
         return keys.lent
     }

@@ -27,7 +27,8 @@ struct SecondTargetRules {
 
     /// Translates the values of a field, and checks that the client may use their targets.
     ///
-    /// - Throws: `http_request_denied` with 403.
+    /// - Throws: `http_request_denied` with 403, or `http_request_error` with 400 for a target out of the
+    ///   upstream's base path.
     func map(
         _ field: HTTPFieldName,
         of exchange: inout Exchange,
@@ -42,9 +43,17 @@ struct SecondTargetRules {
                 base: rules.names.all.first?.basePath ?? "",
                 upstream: rules.sentName(hostOf: exchange.head)
             ) { target in
-                self.target(target, as: exchange, from: app)
+                place(of: target, as: exchange, from: app)
             }
             try rules.scope.check(second, in: field)
+            guard !second.isOutside else {
+                throw NetworkError(
+                    .httpRequestError,
+                    side: .downstream,
+                    detail: "\(field) leads out of the upstream's base path",
+                    status: 400
+                )
+            }
             mapped.append(second.value ?? value)
         }
         guard mapped != values else { return }
@@ -52,22 +61,28 @@ struct SecondTargetRules {
         for value in mapped { exchange.head.headers.append(field, validated: value) }
     }
 
-    /// Returns the upstream's target for a target in a field; `nil` if it does not belong to the channel.
-    private func target(
-        _ target: RequestTarget,
+    /// Returns the destination of a target in a field.
+    private func place(
+        of target: RequestTarget,
         as exchange: borrowing Exchange,
         from app: some DownstreamExchange
-    ) -> String? {
+    ) -> SecondTarget.Place {
         var head = exchange.head
+        var isOwn = false
         var dedicated = exchange.dedicated
         head.target = target
-        if case .absolute(_, let authority, _) = target {
+        if case .absolute(let scheme, let authority, _) = target {
+            isOwn =
+                rules.names.isOwn(authority, scheme, calledByApp: head.host)
+                || router.isChannelHost(authority.host)
             if authority == head.host, exchange.role == .origin {
+                isOwn = true
                 head.becomeDirect()
             } else if let own = addresses.listener(
                 namedBy: target,
                 localAddress: app.localAddress
             ) {
+                isOwn = true
                 head.becomeDirect()
                 dedicated = dedicated ?? own.channel
             } else {
@@ -75,7 +90,7 @@ struct SecondTargetRules {
             }
         }
         guard let route = try? router.route(head, dedicated: dedicated), route.channel == channel
-        else { return nil }
-        return route.target
+        else { return isOwn ? .outside : .elsewhere }
+        return .routed(route.target)
     }
 }
