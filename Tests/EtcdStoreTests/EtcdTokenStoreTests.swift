@@ -210,16 +210,6 @@ import Testing
         #expect(try await fleet.store("b").load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `a removal without a response is recognized by the missing record`() async throws {
-        let store = try fleet.store()
-        try await fleet.put(Fleet.record("first"), by: store)
-        let lock = try await fleet.lock(store)
-        _ = try await store.load(under: lock)
-        fleet.etcd.script("kv/txn", .lostAnswer)
-        try await store.remove(revision: 1)
-        #expect(try await fleet.store("b").load() == nil)
-    }
-
     // MARK: - Clocks
 
     @Test func `machines whose clocks differ agree on how old a token is`() async throws {

@@ -208,6 +208,7 @@ struct EngineModel {
         case .endTrial(let outcome): "end trial: \(words(outcome))"
         case .startPause: "start pause"
         case .endPause: "end pause"
+        case .write: "write"
         case .unprove: "unprove"
         }
     }

@@ -179,7 +179,7 @@ import Testing
         let store = WatchedStore()
         let harness = harness(store)
         try await renewUnsaved(harness, store)
-        try await store.remove(revision: try #require(store.record).revision)
+        try await store.forgetSignIn()
         #expect(await harness.reject(2) == .passThrough(.reauthorizationRequired))
         // It is spent; a user may force another attempt.
         harness.server.admit(refreshToken: "initial")
