@@ -77,7 +77,7 @@ import Testing
     private func apply(_ change: Change, to store: WatchedStore) async throws {
         switch change {
         case .nothing: return
-        case .signOut: return try await store.forgetSignIn()
+        case .signOut: return try store.signOut()
         default: break
         }
         try store.put { record in

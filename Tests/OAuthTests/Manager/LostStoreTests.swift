@@ -42,10 +42,7 @@ import Testing
         store.failsSaving = true
         #expect(await harness.reject(1) == .replay)
         // The lock stays with the manager that has the newest tokens, and no other process can sign out.
-        try store.put {
-            $0 = $0.signedOut(at: harness.clock.wallNow)
-            $0.revision -= 1
-        }
+        try store.signOut()
         store.failsSaving = false
         #expect(await untilSaved(harness))
         #expect(store.record?.signedOutAt != nil)
@@ -113,6 +110,7 @@ import Testing
         try FileManager.default.removeItem(atPath: "\(directory.path)/orders.json")
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.reported.contains(.lost) })
         #expect(await untilSaved(harness))
         #expect(try await store.load()?.refreshToken == Secret("refresh-1"))
         try await store.forgetSignIn()

@@ -71,6 +71,15 @@ final class WatchedStore: TokenStoring {
     /// The revisions that the store keeps for the next start.
     var keptRevisions: [String: Int] { state.withLock { $0.revisions } }
 
+    /// Signs out without the lock.
+    func signOut() throws {
+        try put { record in
+            let revision = record.revision
+            record = record.signedOut(at: UnixTime(secondsSinceEpoch: 1))
+            record.revision = revision
+        }
+    }
+
     /// Loses the stored record.
     func lose() { state.withLock { $0.isLost = true } }
 

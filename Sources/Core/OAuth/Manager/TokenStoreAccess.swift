@@ -313,6 +313,8 @@ struct TokenStoreAccess: Sendable {
         do {
             if let lock = await manager.takeKeptLock() {
                 defer { manager.release(lock) }
+                // What cannot be read cannot have changed under the lock.
+                do { try await read(under: lock, for: manager) } catch {}
                 return try await writeMemory(of: manager, since: check, before)
             }
             if store.isShared {
@@ -413,6 +415,7 @@ struct TokenStoreAccess: Sendable {
         for manager: isolated OAuthManager
     ) async throws {
         guard let other = manager.predecessor else { return }
+        if lock == nil { manager.keptLock = await other.takeKeptLock() }
         let unsaved =
             manager.hasTokens(of: other) ? try await handOver(from: other, under: lock) : nil
         manager.predecessor = nil
