@@ -186,7 +186,7 @@ extension ChannelRecord {
 extension CredentialConfiguration {
     /// Whether no request gets a token until someone signs in, again or for the first time.
     fileprivate func needsSignIn(_ status: OAuthStatus) -> Bool {
-        guard case .oauth(let settings) = authentication else { return false }
+        guard let settings = oauth else { return false }
         return switch (status.state, settings.grant) {
         case (.dead, _): true
         case (.empty, .authorizationCode), (.empty, .deviceCode), (.empty, .refreshToken):
