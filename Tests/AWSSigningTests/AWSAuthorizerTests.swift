@@ -227,21 +227,27 @@ import Testing
         #expect(source.issued == 1)
     }
 
-    @Test(arguments: [
-        "<Error><Code>RequestTimeTooSkewed</Code></Error>", #"{"code":"RequestExpired"}"#,
-        #"{"message":"Signature expired: 20261127T120000Z is now earlier than"}"#,
-        #"{"__type":"InvalidSignatureException","message":"Signature not yet current: 2"}"#,
-        "<Error><Code>SignatureDoesNotMatch</Code><Message>Signature expired: 2</Message></Error>",
-    ])
+    @Test(
+        arguments: [
+            "<Error><Code>RequestTimeTooSkewed</Code></Error>", #"{"code":"RequestExpired"}"#,
+            #"{"message":"Signature expired: 20261127T120000Z is now earlier than"}"#,
+            #"{"__type":"InvalidSignatureException","message":"Signature not yet current: 2"}"#,
+            "<Error><Code>SignatureDoesNotMatch</Code><Message>Signature expired: 2</Message></Error>",
+        ],
+        // The machine's clock says 12:00.
+        [15, 9]
+    )
     func `a signature refused for its time is made again by the server's clock`(
-        words: String
+        words: String,
+        hour: Int
     ) async throws {
         let source = Source()
+        let time = hour < 10 ? "0\(hour)" : "\(hour)"
         let upstream = Upstream { arrived, _ in
             let stamp = arrived.request.headers["X-Amz-Date"]
-            guard stamp != "20261127T150000Z" else { return Response(status: 200) }
+            guard stamp != "20261127T\(time)0000Z" else { return Response(status: 200) }
             var response = Self.refusal(words, 403)
-            response.headers.append(.date, validated: "Fri, 27 Nov 2026 15:00:00 GMT")
+            response.headers.append(.date, validated: "Fri, 27 Nov 2026 \(time):00:00 GMT")
             return response
         }
         let chain = chain(authorizer(source), to: upstream)

@@ -37,6 +37,8 @@ final class EtcdModel: HTTPTransport {
         var standing: [String: Mishap] = [:]
         var watchers: [(start: String, end: String, stream: WatchStream)] = []
         var isSilent = false
+        /// The lines that a delayed watch has not delivered.
+        var held: [(stream: WatchStream, line: String)]?
         /// The history, for watches that begin in the past.
         var history: [(revision: Int, key: String, line: String)] = []
         var tokens: Set<String>?
@@ -109,6 +111,18 @@ final class EtcdModel: HTTPTransport {
 
     /// Keeps all watches open and silent from now on.
     func silenceWatches() { state.withLock { $0.isSilent = true } }
+
+    /// Delays the events of all watches from now on.
+    func holdWatches() { state.withLock { $0.held = [] } }
+
+    /// Delivers the delayed events.
+    func releaseWatches() {
+        let held = state.withLock { state in
+            defer { state.held = nil }
+            return state.held ?? []
+        }
+        for (stream, line) in held { stream.send(line) }
+    }
 
     // MARK: - Requests
 
@@ -203,7 +217,7 @@ extension EtcdModel.State {
         let line = #"{"result":{"header":{"revision":"\#(revision)"},"events":[\#(event)]}}"#
         history.append((revision, key, line))
         for watcher in watchers where !isSilent && watcher.start <= key && key < watcher.end {
-            watcher.stream.send(line)
+            if held == nil { watcher.stream.send(line) } else { held?.append((watcher.stream, line)) }
         }
     }
 

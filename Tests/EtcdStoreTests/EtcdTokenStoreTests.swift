@@ -120,6 +120,33 @@ import Testing
         #expect(fleet.etcd.values["/netproxy/orders/lock"] != nil)
     }
 
+    @Test func `a slow response to a keep-alive prolongs the lock from its request`() async throws {
+        let lock = try await fleet.lock(try fleet.store())
+        fleet.etcd.after("lease/keepalive", count: 1) { [fleet] in
+            fleet.clock.advance(by: .milliseconds(900))
+            fleet.etcd.fail(.unreachable)
+        }
+        await fleet.advance { fleet.etcd.count(of: "lease/keepalive") == 1 }
+        // The request was sent 900 ms ago.
+        fleet.clock.advance(by: .milliseconds(3700))
+        #expect(await eventually { lock.isHeld })
+        fleet.clock.advance(by: .milliseconds(200))
+        #expect(!lock.isHeld)
+    }
+
+    @Test func `a lock whose responses were all lost is released as soon as etcd responds`()
+        async throws
+    {
+        let store = try fleet.store()
+        fleet.etcd.script("kv/txn", .lostAnswer, .lostAnswer)
+        await #expect(throws: TokenStoreError.self) {
+            try await store.lock(until: fleet.clock.now + .seconds(1), clock: fleet.clock)
+        }
+        await fleet.settle()
+        #expect(fleet.etcd.values["/netproxy/orders/lock"] == nil)
+        #expect(fleet.etcd.count(of: "lease/revoke") == 1)
+    }
+
     // MARK: - Fences
 
     /// Stops the holder of a lock for longer than its lease.
@@ -210,16 +237,6 @@ import Testing
         #expect(try await fleet.store("b").load()?.refreshToken == Secret("second"))
     }
 
-    @Test func `a removal without a response is recognized by the missing record`() async throws {
-        let store = try fleet.store()
-        try await fleet.put(Fleet.record("first"), by: store)
-        let lock = try await fleet.lock(store)
-        _ = try await store.load(under: lock)
-        fleet.etcd.script("kv/txn", .lostAnswer)
-        try await store.remove(revision: 1)
-        #expect(try await fleet.store("b").load() == nil)
-    }
-
     // MARK: - Clocks
 
     @Test func `machines whose clocks differ agree on how old a token is`() async throws {
@@ -308,6 +325,44 @@ import Testing
         await fleet.advance { fleet.etcd.count(of: "lease/revoke") > attempts }
         lock.release()
         #expect(try await fleet.end(of: waiting) != nil)
+    }
+
+    @Test func `late news of an older record do not replace one's own`() async throws {
+        let (one, other) = (try fleet.store("a"), try fleet.store("b"))
+        let changes = try #require(other.changes())
+        let seen = Task {
+            var tokens: [String] = []
+            for await found in changes {
+                guard let token = found?.refreshToken?.reveal() else { continue }
+                tokens.append(token)
+                if token == "third" { return tokens }
+            }
+            return tokens
+        }
+        #expect(await eventually { fleet.etcd.watcherCount == 1 })
+        fleet.etcd.holdWatches()
+        try await fleet.put(Fleet.record("first"), by: one)
+        try await fleet.put(Fleet.record("second", revision: 2), by: other)
+        fleet.etcd.releaseWatches()
+        let lock = try await fleet.run {
+            try await other.lockUnlessChanged(
+                until: fleet.clock.now + .seconds(60),
+                clock: fleet.clock
+            )
+        }
+        #expect(lock != nil)
+        lock?.release()
+        try await fleet.put(Fleet.record("third", revision: 3), by: one)
+        #expect(await seen.value.contains("first") == false)
+    }
+
+    @Test func `the highest revisions survive a restart on this machine`() async throws {
+        let directory = try TokenDirectory()
+        func store() throws -> EtcdTokenStore {
+            try fleet.state(remembering: directory.path).store(of: "orders")
+        }
+        await (try store()).keepRevisions(["session": 7])
+        #expect(await (try store()).revisions() == ["session": 7])
     }
 
     @Test func `changes are reported when the renewing machine is done`() async throws {

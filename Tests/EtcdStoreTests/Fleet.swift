@@ -27,7 +27,8 @@ final class Fleet: Sendable {
         login: EtcdClient.Login? = nil,
         key: Secret = Fleet.key,
         earlier: [Secret] = [],
-        clock: ManualClock? = nil
+        clock: ManualClock? = nil,
+        remembering directory: String? = nil
     ) throws -> EtcdState {
         let client = EtcdClient(
             members.map { Origin(scheme: .https, host: $0, port: 2379) },
@@ -40,6 +41,7 @@ final class Fleet: Sendable {
             below: "/netproxy/",
             sealing: try TokenSeal(base64: key, earlier: earlier),
             as: name,
+            remembering: directory,
             by: client
         )
     }

@@ -186,7 +186,8 @@ package final class EtcdClient: Sendable {
         let (first, resting) = state.withLock { state in
             (state.preferred, state.rest.flatMap { clock.now < $0.end ? $0.fault : nil })
         }
-        if let resting, path != "lease/keepalive" { throw resting }
+        // A lease that is not revoked keeps all machines waiting.
+        if let resting, path != "lease/keepalive", path != "lease/revoke" { throw resting }
         var last: EtcdFault?
         for offset in 0..<max(members.count, 2) {
             let index = (first + offset) % members.count

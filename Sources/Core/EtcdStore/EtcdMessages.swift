@@ -88,19 +88,13 @@ struct EtcdCompare: Encodable {
 struct EtcdStep: Encodable {
     private var request_range: EtcdRange?
     private var request_put: EtcdPut?
-    private var request_delete_range: EtcdRange?
 
     static func get(_ key: Data) -> EtcdStep { EtcdStep(request_range: EtcdRange(key: key)) }
 
     static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdStep {
         let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
         return EtcdStep(request_put: put)
-    }
-
-    static func delete(_ key: Data) -> EtcdStep {
-        EtcdStep(request_delete_range: EtcdRange(key: key))
-    }
-}
+    }}
 
 /// Steps that apply together if all comparisons hold, and other steps if not.
 struct EtcdTransaction: Encodable {

@@ -8,6 +8,7 @@ package final class EtcdState: Sendable {
     private let prefix: String
     private let seal: TokenSeal
     private let holder: String
+    private let directory: String?
     private let watches = Mutex<[String: FamilyWatch]>([:])
 
     /// Names the place; nothing is sent yet.
@@ -16,14 +17,18 @@ package final class EtcdState: Sendable {
     ///   - prefix: the beginning of all keys, such as `/netproxy/`.
     ///   - seal: encrypts all stored bytes.
     ///   - holder: the name of this process in its locks.
+    ///   - directory: a directory of this machine for the highest revisions that it has used; without one
+    ///     an older copy in etcd is recognized only while the process runs.
     ///   - client: speaks to etcd.
     package init(
         below prefix: String,
         sealing seal: TokenSeal,
         as holder: String,
+        remembering directory: String? = nil,
         by client: EtcdClient
     ) {
         (self.prefix, self.seal, self.holder, self.client) = (prefix, seal, holder, client)
+        self.directory = directory
     }
 
     /// The current standing of etcd.
@@ -39,7 +44,8 @@ package final class EtcdState: Sendable {
             watches[name] = watch
             return watch
         }
-        return EtcdTokenStore(watch, sealing: seal, as: holder, by: client)
+        let highest = directory.map { RevisionFile(in: $0, family: family) }
+        return EtcdTokenStore(watch, sealing: seal, as: holder, remembering: highest, by: client)
     }
 
     /// The families that have tokens, in order.

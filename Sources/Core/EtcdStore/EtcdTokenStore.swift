@@ -30,12 +30,20 @@ package final class EtcdTokenStore: TokenStoring {
     private let watch: FamilyWatch
     private let seal: TokenSeal
     private let holder: String
+    private let highest: RevisionFile?
     private let state = Mutex(State())
     private var keys: FamilyWatch.Keys { watch.keys }
 
     /// Names the family; nothing is sent yet.
-    init(_ watch: FamilyWatch, sealing seal: TokenSeal, as holder: String, by client: EtcdClient) {
+    init(
+        _ watch: FamilyWatch,
+        sealing seal: TokenSeal,
+        as holder: String,
+        remembering highest: RevisionFile?,
+        by client: EtcdClient
+    ) {
         (self.client, self.watch, self.seal, self.holder) = (client, watch, seal, holder)
+        self.highest = highest
     }
 
     /// Yes: many machines use it.
@@ -288,14 +296,12 @@ package final class EtcdTokenStore: TokenStoring {
         watch.note(written: record, at: seen.written)
     }
 
-    /// Removes the record, under the same conditions.
-    ///
-    /// - Throws: as `save`.
-    package func remove(revision: Int) async throws {
-        let seen = try expected(revision)
-        let removed = try await write(.delete(keys.record), over: seen, isDone: { $0 == nil })
-        watch.note(written: nil, at: removed)
-        state.withLock { $0.seen = Seen() }
+    /// Returns the highest revisions that this machine has used.
+    package func revisions() async -> [String: Int] { await highest?.read() ?? [:] }
+
+    /// Keeps the highest revisions on this machine.
+    package func keepRevisions(_ revisions: [String: Int]) async {
+        await highest?.write(revisions)
     }
 
     private func expected(_ revision: Int) throws(TokenStoreError) -> Seen {

@@ -204,11 +204,16 @@ struct ConfigurationFile: Sendable {
             let resolver = SecretResolver(environment: environment)
             // Outside of systemd, the credentials of a service cannot be read.
             let isOutside = reader == .command && !resolver.hasCredentials
-            return ConfigurationChecker(
+            let checked = ConfigurationChecker(
                 resolver: resolver,
                 credentials: isOutside ? .unchecked : .checked,
                 scope: checks == .textAndOwnFiles ? .daemon : .everything
             ).check(loaded)
+            guard reader == .service, case .success(let configuration) = checked else {
+                return checked
+            }
+            let replaceable = ReplaceableFiles.errors(in: configuration)
+            return replaceable.isEmpty ? checked : .failure(ConfigurationErrors(replaceable))
         }
     }
 
@@ -244,6 +249,11 @@ struct ConfigurationFile: Sendable {
     /// Returns the remarks of `check` on a valid file.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
+        remarks += ReplaceableFiles.errors(in: configuration).map { error in
+            var warning = error
+            warning.message = "warning: \(error.message): run and reload refuse it"
+            return warning.description
+        }
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
         }

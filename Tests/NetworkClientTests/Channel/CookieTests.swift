@@ -58,6 +58,23 @@ import Testing
         #expect(try sent([field], to: url) == value)
     }
 
+    @Test(arguments: [
+        ("http://10.0.0.1/", "0.0.1", "http://11.0.0.1/"),
+        ("http://10.0.0.1/", ".0.0.1", "http://10.0.0.1/"),
+        ("http://[::ffff:10.0.0.1]/", "0.0.1", "http://[::ffff:11.0.0.1]/"),
+    ])
+    func `the end of an address is no domain`(source: String, domain: String, target: String)
+        throws
+    {
+        let jar = CookieJar()
+        let field = "a=1; Path=/; Domain=\(domain)"
+        #expect(try sent([field], from: source, to: target, jar: jar) == nil)
+        #expect(jar.count == 0)
+        // An address may name itself.
+        let own = "a=1; Path=/; Domain=10.0.0.1"
+        #expect(try sent([own], from: "http://10.0.0.1/", to: "http://10.0.0.1/") == "a=1")
+    }
+
     @Test func `cookies are sorted like in RFC 6265, and replace earlier ones`() throws {
         let jar = CookieJar()
         let fields = ["a=1; Path=/", "b=2; Path=/dir", "c=3; Path=/", "a=4; Path=/"]

@@ -73,7 +73,10 @@ struct EngineModel {
         case .failure: return words(end(with: fail()))
         case .invalidGrant: return words(end(with: engine.markDead(dead, at: now)))
         case .overdue: handle(.renewalOverdue(renewal, jitter: 0))
-        case .signOut: handle(.storeChecked(nil, since: check, jitter: 0))
+        case .signOut:
+            let found = engine.record?.signedOut(at: now.wall)
+            handle(.storeChecked(found, since: check, jitter: 0))
+        case .loss: handle(.storeChecked(nil, since: check, jitter: 0))
         }
         return ""
     }
@@ -208,6 +211,7 @@ struct EngineModel {
         case .endTrial(let outcome): "end trial: \(words(outcome))"
         case .startPause: "start pause"
         case .endPause: "end pause"
+        case .write: "write"
         case .unprove: "unprove"
         }
     }

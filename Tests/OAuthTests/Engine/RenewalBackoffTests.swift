@@ -344,7 +344,7 @@ import Testing
         _ = try await harness.token()
         try await harness.manager.forget()
         #expect(harness.manager.currentCredential() == nil)
-        #expect(try await harness.store.load() == nil)
+        #expect(try await harness.store.load()?.accessTokens.isEmpty == true)
         #expect(try await harness.token() == "Bearer access-2")
     }
 

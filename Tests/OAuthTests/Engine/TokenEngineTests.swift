@@ -31,6 +31,7 @@ import Testing
         case invalidGrant = "invalid_grant"
         case overdue
         case signOut = "sign-out"
+        case loss
     }
 
     /// Columns: token, activity, event; the result for the request or the renewal; the actions of the
@@ -104,6 +105,8 @@ import Testing
         fresh     | idle     | overdue            |                          |
         fresh     | idle     | sign-out           |                          | forgotten | none
         stale     | renewing | sign-out           |                          |
+        fresh     | idle     | loss               |                          | another event, write |
+        stale     | renewing | loss               |                          |
         """
 
     @Test(arguments: table.split(separator: "\n").map(String.init))

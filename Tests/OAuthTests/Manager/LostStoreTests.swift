@@ -25,15 +25,13 @@ import Testing
         let harness = harness(store)
         _ = try await harness.token()
         store.fault = .unavailable("open tokens.json: Input/output error")
-        #expect(await harness.reject(1) == .replay)
-        #expect(await harness.manager.status().isUnsaved)
-        try await store.remove(revision: try #require(store.record).revision)
+        #expect(await harness.reject(1) == .passThrough(.refreshFailed))
+        store.lose()
         store.fault = nil
-        #expect(await untilSaved(harness))
+        harness.clock.advance(by: .seconds(11))
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
         #expect(store.record?.refreshToken == Secret("refresh-2"))
-        harness.server.revokeAccess()
-        #expect(await harness.reject(2) == .replay)
-        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
         #expect(!harness.server.sawReuse)
     }
 
@@ -43,10 +41,11 @@ import Testing
         _ = try await harness.token()
         store.failsSaving = true
         #expect(await harness.reject(1) == .replay)
-        try await store.remove(revision: try #require(store.record).revision)
+        // The lock stays with the manager that has the newest tokens, and no other process can sign out.
+        try store.signOut()
         store.failsSaving = false
         #expect(await untilSaved(harness))
-        #expect(store.record == nil)
+        #expect(store.record?.signedOutAt != nil)
     }
 
     @Test func `tokens are written again within seconds of the medium's return`() async throws {
@@ -103,15 +102,45 @@ import Testing
         #expect(stored?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a file removed beside its lock is a sign-out`() async throws {
+    @Test func `a file removed beside its lock is not a sign-out, a command is`() async throws {
         let directory = try TokenDirectory()
         let store = FileTokenStore(directory: directory.path, family: "orders")
         let harness = harness(store)
         _ = try await harness.token()
+        try FileManager.default.removeItem(atPath: "\(directory.path)/orders.json")
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.reported.contains(.lost) })
+        #expect(await untilSaved(harness))
+        #expect(try await store.load()?.refreshToken == Secret("refresh-1"))
         try await store.forgetSignIn()
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
         #expect(await eventually { harness.manager.currentCredential() == nil })
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+
+    @Test func `a lost record is written again and reported, and the token stays in force`()
+        async throws
+    {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        let revision = try #require(store.record).revision
+        store.lose()
+        harness.clock.advance(by: .seconds(11))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.reported.contains(.lost) })
+        #expect(await untilSaved(harness))
+        #expect(store.record?.refreshToken == Secret("refresh-1"))
+        #expect(try #require(store.record).revision > revision)
+        #expect(harness.manager.currentCredential() != nil)
+    }
+}
+
+extension OAuthHarness {
+    /// The faults of the store that the manager has reported.
+    var reported: [StoreFault] {
+        events.compactMap { if case .storeFailed(let fault, _) = $0 { fault } else { nil } }
     }
 }

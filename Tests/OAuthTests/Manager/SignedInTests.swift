@@ -34,7 +34,7 @@ import Testing
         let harness = harness(nil, store)
         try await harness.manager.signIn(with: .refreshToken(Secret("initial")))
         #expect(harness.manager.isSignedIn)
-        try await store.remove(revision: try #require(store.record).revision)
+        try await store.forgetSignIn()
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
         #expect(await eventually { !harness.manager.isSignedIn })

@@ -97,10 +97,11 @@ import Testing
         _ = try await harness.token()
         harness.server.admit(refreshToken: "somebody-else")
         var record = try #require(store.record)
-        try store.remove(revision: record.revision)
+        try await store.forgetSignIn()
+        record.session = "another"
         record.refreshToken = Secret("somebody-else")
         record.accessTokens = [:]
-        try store.save(record, replacing: 0)
+        try store.save(record, replacing: try #require(store.record).revision)
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
         #expect(await eventually { harness.manager.currentCredential() == nil })
@@ -129,7 +130,7 @@ import Testing
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
-        try store.remove(revision: try #require(store.record).revision)
+        try await store.forgetSignIn()
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
         #expect(await eventually { harness.manager.currentCredential() == nil })
@@ -146,7 +147,7 @@ import Testing
             store: store
         )
         _ = try await harness.token()
-        try store.remove(revision: try #require(store.record).revision)
+        try await store.forgetSignIn()
         harness.clock.advance(by: .seconds(11))
         _ = harness.manager.currentCredential()
         #expect(await eventually { harness.manager.currentCredential() == nil })

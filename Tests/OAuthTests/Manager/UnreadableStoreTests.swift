@@ -49,13 +49,64 @@ import Testing
         )
     }
 
-    @Test func `a broken disk delays no manager that knows its content`() async throws {
+    /// The steps at which a store may fail before a refresh token is presented.
+    enum Step: CaseIterable, Sendable {
+        case locking, reading
+    }
+
+    @Test(arguments: Step.allCases)
+    func `a refresh token is presented only if it was just read under the lock`(step: Step)
+        async throws
+    {
         let harness = harness()
         _ = try await harness.token()
-        store.fault = Self.broken
+        switch step {
+        case .locking: store.lacksLock = true
+        case .reading: store.fault = Self.broken
+        }
+        let error = await networkError { try await harness.manager.forceRefresh() }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter != nil)
+        #expect(harness.requests == 1)
+        #expect(await harness.manager.status().storeFault == .unavailable)
+        store.lacksLock = false
+        store.fault = nil
         try await harness.manager.forceRefresh()
-        #expect(try await harness.token() == "Bearer access-2")
         #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        #expect(await harness.manager.status().storeFault == nil)
+    }
+
+    @Test func `the lock stays until the successor of a presented token is stored`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: store
+        )
+        _ = try await second.token()
+        store.failsSaving = true
+        #expect(await first.reject(1) == .replay)
+        #expect(await first.manager.status().isUnsaved)
+        // The stored refresh token is spent, and another process cannot present it.
+        let waiting = Task { await second.reject(1) }
+        #expect(await eventually { first.clock.sleepers > 2 })
+        #expect(first.requests == 2)
+        store.failsSaving = false
+        _ = await eventually {
+            first.clock.advance(by: .seconds(1))
+            return await !first.manager.status().isUnsaved
+        }
+        #expect(await waiting.value == .replay)
+        #expect(try await second.token() == "Bearer access-2")
+        #expect(first.requests == 2)
+        // A manager that has not stored its tokens renews under the lock that it has.
+        store.failsSaving = true
+        #expect(await first.reject(2) == .replay)
+        #expect(await first.reject(3) == .replay)
+        #expect(first.server.requests.last?.form["refresh_token"] == "refresh-3")
+        #expect(!first.server.sawReuse)
     }
 
     @Test func `a token that cannot be saved is not renewed early`() async throws {

@@ -190,9 +190,11 @@ import Testing
             configuration: OAuthHarness.configuration(.refreshToken(initial: nil)),
             asked: UnixTime(secondsSinceEpoch: 1)
         )
-        #expect(try directory.names.contains("mail.json"))
-        try await store.forgetSignIn()
-        #expect(try !directory.names.contains("mail.json"))
-        try await store.forgetSignIn()
+        #expect(try await store.load()?.accessTokens.isEmpty == false)
+        for _ in 0..<2 {
+            try await store.forgetSignIn()
+            let left = try #require(try await store.load())
+            #expect(left.accessTokens.isEmpty && left.refreshToken == nil)
+        }
     }
 }

@@ -13,8 +13,6 @@ import Testing
         #expect(try await store.load() == nil)
         try await store.save(TokenRecord.forTests(1), replacing: 0)
         #expect(try await store.load() == TokenRecord.forTests(1))
-        try await store.remove(revision: 1)
-        #expect(try await store.load() == nil)
     }
 
     @Test func `only the owner may read the file, and no other file is left`() async throws {
@@ -55,7 +53,6 @@ import Testing
         await #expect(throws: TokenStoreError.conflict) {
             try await other.save(TokenRecord.forTests(1), replacing: 0)
         }
-        await #expect(throws: TokenStoreError.conflict) { try await other.remove(revision: 7) }
     }
 
     @Test func `a file of a later version is left in place and not overwritten`()
@@ -70,7 +67,6 @@ import Testing
         for work in [
             { _ = try await store.load(under: lock) },
             { try await store.save(TokenRecord.forTests(1), replacing: 0) },
-            { try await store.remove(revision: 7) },
         ] {
             await #expect {
                 try await work()
@@ -174,27 +170,26 @@ import Testing
         )
     }
 
-    @Test func `a store is new until its first lock, and remembers a sign-out`() async throws {
+    @Test func `a sign-out leaves a record without tokens`() async throws {
         let directory = try TokenDirectory()
-        let clock = ManualClock()
-        let path = "\(directory.path)/state"
-        let store = FileTokenStore(directory: path, family: "orders", clock: clock)
-        func lock() async throws -> TokenStoreLock {
-            try await store.lock(until: clock.now + .seconds(1), clock: clock)
-        }
-        #expect(await !store.remembersSignOut())
-        let first = try await lock()
-        #expect(first.storeAge == .new)
-        first.release()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
         try await store.save(.forTests(1), replacing: 0)
-        try await store.forgetSignIn(clock: clock)
-        #expect(await store.remembersSignOut())
-        let second = try await lock()
-        #expect(second.storeAge == .existing)
-        second.release()
-        try FileManager.default.removeItem(atPath: path)
-        #expect(await !store.remembersSignOut())
-        #expect(try await lock().storeAge == .new)
+        try await store.forgetSignIn()
+        let left = try #require(try await store.load())
+        #expect(left.signedOutAt != nil)
+        #expect(left.refreshToken == nil && left.accessTokens.isEmpty)
+        #expect(left.revision == 2)
+    }
+
+    @Test func `the highest revisions survive the store`() async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        #expect(await store.revisions().isEmpty)
+        await store.keepRevisions(["a": 7, "b": 9])
+        let next = FileTokenStore(directory: directory.path, family: "orders")
+        #expect(await next.revisions() == ["a": 7, "b": 9])
+        try directory.write("a 8\nnonsense\nb -1\n", to: "orders.revisions")
+        #expect(await next.revisions() == ["a": 8])
     }
 
     @Test(arguments: [0o602, 0o666, 0o622 | 0o002] as [Int])
@@ -330,7 +325,11 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
         #expect(
             harness.events.contains {
-                if case .storeFailed(let detail) = $0 { detail.contains("corrupt-") } else { false }
+                if case .storeFailed(.corrupt, let detail) = $0 {
+                    detail.contains("corrupt-")
+                } else {
+                    false
+                }
             }
         )
     }

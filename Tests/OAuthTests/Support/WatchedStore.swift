@@ -12,6 +12,8 @@ final class WatchedStore: TokenStoring {
         var failsSaving = false
         var failsLocking = false
         var lacksLock = false
+        var isLost = false
+        var revisions: [String: Int] = [:]
         var fault: TokenStoreError?
         var door: Door?
     }
@@ -64,7 +66,27 @@ final class WatchedStore: TokenStoring {
     }
 
     /// The stored record.
-    var record: TokenRecord? { inner.record }
+    var record: TokenRecord? { state.withLock { $0.isLost } ? nil : inner.record }
+
+    /// The revisions that the store keeps for the next start.
+    var keptRevisions: [String: Int] { state.withLock { $0.revisions } }
+
+    /// Signs out without the lock.
+    func signOut() throws {
+        try put { record in
+            let revision = record.revision
+            record = record.signedOut(at: UnixTime(secondsSinceEpoch: 1))
+            record.revision = revision
+        }
+    }
+
+    /// Loses the stored record.
+    func lose() { state.withLock { $0.isLost = true } }
+
+    /// Puts an earlier record back, as a restored copy does.
+    func restore(_ record: TokenRecord) throws {
+        try inner.save(record, replacing: inner.record?.revision ?? 0)
+    }
 
     /// Changes the stored record without the lock.
     func put(_ change: (inout TokenRecord) -> Void) throws {
@@ -96,7 +118,7 @@ final class WatchedStore: TokenStoring {
             state.loads += 1
             return (state.onLoad, state.loads)
         }
-        var record = inner.record
+        var record = self.record
         disturb?(&record, count)
         return record
     }
@@ -105,8 +127,16 @@ final class WatchedStore: TokenStoring {
         if let fault { throw fault }
         if failsSaving { throw TokenStoreError.unavailable("write tokens.json: No space left") }
         onSave?(record)
-        try inner.save(record, replacing: revision)
+        let isLost = state.withLock { state in
+            defer { state.isLost = false }
+            return state.isLost
+        }
+        try inner.save(record, replacing: isLost ? inner.record?.revision ?? 0 : revision)
     }
 
-    func remove(revision: Int) async throws { try inner.remove(revision: revision) }
+    func revisions() async -> [String: Int] { keptRevisions }
+
+    func keepRevisions(_ revisions: [String: Int]) async {
+        state.withLock { $0.revisions = revisions }
+    }
 }

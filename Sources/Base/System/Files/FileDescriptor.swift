@@ -46,7 +46,13 @@ package struct FileDescriptor: ~Copyable, Sendable {
             return try make(path, access)
         } catch {
             guard error.code == EEXIST else { throw error }
+        }
+        do throws(FileError) {
             return try open(path, access | O_CREAT)
+        } catch {
+            // A file system that was remounted read-only after an error still locks.
+            guard error.code == EROFS else { throw error }
+            return try open(path, O_RDONLY)
         }
     }
 

@@ -14,6 +14,14 @@ package enum FileSystem {
         }
     }
 
+    /// Returns the absolute path of a file without symbolic links; `nil` if there is none.
+    package static func resolved(_ path: String) -> String? {
+        // SAFETY: the path is valid during the call, and the result is copied and then freed.
+        guard let found = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(found) }
+        return unsafe String(cString: found)
+    }
+
     /// Moves a file atomically: `target` is always either the old or the new file.
     package static func rename(_ source: String, to target: String) throws(FileError) {
         // SAFETY: the paths are valid during the call.

@@ -43,6 +43,60 @@ package enum FileTrust {
             + "it; fix: chown \(geteuid()) \(path)"
     }
 
+    /// Returns the reason why other users can replace a file: they may write to it or to a directory above
+    /// it, like in OpenSSH's `StrictModes`.
+    ///
+    /// The sticky bit, as on `/tmp`, protects the entries of a directory. Returns `nil` if only root and this
+    /// user can replace the file, and for anything but a regular file.
+    ///
+    /// - Parameters:
+    ///   - path: the absolute path of the file.
+    ///   - user: another trusted user, such as the one that the service runs as.
+    package static func objection(toFile path: String, alsoTrusting user: UInt32? = nil) -> String? {
+        guard let file = status(path), file.isRegular else { return nil }
+        let target = FileSystem.resolved(path) ?? path
+        // The directory of a link decides where it leads.
+        let above = directories(above: path) + directories(above: target).reversed()
+        var seen: Set<String> = []
+        for place in [target] + above where seen.insert(place).inserted {
+            guard let status = status(place) else { continue }
+            if let writer = writer(of: status, alsoTrusting: user) {
+                let what = place == target ? "" : " and replace what is in it"
+                return "\(writer) can write to \(place)\(what)"
+                    + "; fix: chmod go-w \(place), or chown it"
+            }
+        }
+        return nil
+    }
+
+    /// The other users who can write to a file or directory, in words; `nil` if there are none.
+    private static func writer(of status: FileStatus, alsoTrusting user: UInt32?) -> String? {
+        let mode = String(status.permissions, radix: 8)
+        let isProtected = status.isDirectory && status.permissions & 0o1000 != 0
+        if status.permissions & 0o002 != 0, !isProtected { return "every user (mode \(mode))" }
+        // A group of the same number as its user has no other members (user private groups).
+        let isPrivate = status.group == 0 || (status.group == geteuid() && geteuid() == getegid())
+        if status.permissions & 0o020 != 0, !isPrivate, !isProtected {
+            return "the group with id \(status.group) (mode \(mode))"
+        }
+        guard !isTrusted(status.owner), status.owner != user else { return nil }
+        return "the user with id \(status.owner)"
+    }
+
+    private static func directories(above path: String) -> [String] {
+        var found: [String] = []
+        var rest = path[...]
+        while let slash = rest.lastIndex(of: "/") {
+            rest = rest[..<slash]
+            found.append(rest.isEmpty ? "/" : String(rest))
+        }
+        return found
+    }
+
+    private static func status(_ path: String) -> FileStatus? {
+        do throws(FileError) { return try FileStatus.of(path: path) } catch { return nil }
+    }
+
     /// Whether a path is a directory, not a link to one, that only this user may access.
     package static func isPrivateDirectory(_ path: String) -> Bool {
         do throws(FileError) {
@@ -58,7 +112,8 @@ package enum FileTrust {
 
     private static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
 
-    private static func owner(of directory: String) -> UInt32? {
+    /// The owner of a directory; `nil` without one.
+    package static func owner(of directory: String) -> UInt32? {
         do throws(FileError) {
             return try FileStatus.of(path: directory).owner
         } catch {

@@ -65,10 +65,19 @@ package struct HelperProgram: Sendable {
     /// Default 64 KiB.
     package var outputLimit = 64 * 1024
 
+    /// The variables that systemd sets for the daemon alone.
+    private static let serviceVariables: Set<String> = [
+        "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", "MAINPID", "NOTIFY_SOCKET", "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    ]
+
     /// Describes a program, without starting it.
+    ///
+    /// It inherits the environment of the daemon, so that it finds its password store or its server, except
+    /// what concerns the service manager.
     package init(command: [String], environment: [String: String], input: [UInt8] = []) {
         self.command = command
-        self.environment = environment
+        self.environment = environment.filter { !Self.serviceVariables.contains($0.key) }
         self.input = input
     }
 

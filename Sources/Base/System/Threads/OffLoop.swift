@@ -12,6 +12,16 @@ package enum OffLoop {
         try await run(on: WaitingThreads.shared, work).get()
     }
 
+    /// Runs work of a token store, on threads of their own: a store that hangs on every one of them delays no
+    /// other file.
+    ///
+    /// - Throws: the error of the work.
+    package static func runForStore<Success: Sendable, Failure>(
+        _ work: @escaping @Sendable () async throws(Failure) -> Success
+    ) async throws(Failure) -> Success {
+        try await run(on: WaitingThreads.stores, work).get()
+    }
+
     /// Runs work that does not wait for a disk, on the global executor, so that it continues while a disk
     /// hangs.
     package static func compute<Success: Sendable>(

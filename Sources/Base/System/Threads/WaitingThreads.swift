@@ -10,6 +10,8 @@ import Synchronization
 @safe package final class WaitingThreads: TaskExecutor, @unchecked Sendable {
     /// The threads of the process.
     package static let shared = WaitingThreads(limit: 16)
+    /// The threads of the token stores.
+    package static let stores = WaitingThreads(limit: 16)
 
     private struct State {
         var jobs: [UnownedJob] = []

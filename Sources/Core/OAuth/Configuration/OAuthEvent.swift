@@ -36,8 +36,9 @@ public enum OAuthEvent: Sendable {
     case dead(OAuthFailure)
     /// The tokens of this generation were stored durably.
     case stored(generation: Int)
-    /// Storing failed; the tokens are kept in memory, and storing is retried.
-    case storeFailed(detail: String)
+    /// The token store failed, or does not have what it should; tokens stay in memory, and storing is
+    /// retried.
+    case storeFailed(StoreFault, detail: String)
     /// The tokens were forgotten on request.
     case forgotten
     /// Another process has signed in at a server that this manager does not use, or as another client
@@ -46,6 +47,27 @@ public enum OAuthEvent: Sendable {
     /// The token endpoint calls its tokens by another `token_type` than the scheme they are presented
     /// with; reported once for each type.
     case unusualType(String, scheme: String)
+}
+
+/// The kinds of faults of a token store, as metrics and logs name them.
+@nonexhaustive
+public enum StoreFault: String, Sendable, CaseIterable {
+    /// The system refused an operation.
+    case unavailable
+    /// An operation has not ended in time.
+    case unresponsive
+    /// Another version, key or user wrote the content.
+    case unreadable
+    /// Another process holds the lock.
+    case locked
+    /// The content was corrupt and was set aside.
+    case corrupt
+    /// The tokens belong to another client or token endpoint.
+    case foreign
+    /// The store has an older copy of the tokens.
+    case outdated
+    /// The tokens have disappeared, and nobody has signed out.
+    case lost
 }
 
 /// A failed attempt to get a token, for logs and status.
@@ -114,6 +136,8 @@ public struct OAuthStatus: Sendable, Hashable {
     public var refreshExpiresIn: Duration?
     /// Whether the last token is not stored, because storing failed.
     public var isUnsaved = false
+    /// The fault of the token store, until it serves again.
+    public var storeFault: StoreFault?
     /// The number of requests waiting.
     public var waiters = 0
     /// The last failure, until a token is obtained.

@@ -63,4 +63,6 @@ struct RenewalExcessGuard {
 extension OAuthFailure {
     /// The kind of a failure that the excess guard reports.
     static var excess: String { "excess" }
+    /// Whether the excess guard has stopped the renewals.
+    package var isExcess: Bool { kind == OAuthFailure.excess }
 }

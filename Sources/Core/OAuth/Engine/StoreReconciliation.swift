@@ -10,22 +10,24 @@ import NetworkCore
 /// | a record that was to be removed | | `keepMemory` |
 /// | another client's tokens, and the server has issued new ones to replace them | | `keepMemory` |
 /// | another client's tokens | | `foreign` |
-/// | this client's tokens, or none | all saved | `takeStored` |
 /// | the same as when it was last read | unsaved | `keepMemory` |
-/// | no tokens, and the reading before this one failed: the medium may have lost them | unsaved | `keepMemory` |
-/// | no tokens: a sign-out elsewhere | unsaved | `takeStored` |
+/// | no record, where there was one: nobody has signed out | any tokens | `lost` |
+/// | a lower revision of a session than one seen before | | `outdated` |
+/// | this client's tokens, or no record | all saved | `takeStored` |
+/// | a sign-out | unsaved | `takeStored` |
 /// | tokens obtained with a refresh token that is no longer configured | unsaved | `keepMemory` |
 /// | the same refresh token as when last read, so only its notes are new | another refresh token | `keepMemory` |
 /// | another refresh token, or the one in memory | unsaved | `takeStored` |
 ///
-/// This table does not apply to a store that was removed as a whole or whose content was set aside: the
-/// record in memory counts then, see `TokenLedger.Change.storeLost`.
+/// This table does not apply to a store whose content was set aside: the record in memory counts then, see
+/// `TokenLedger.Change.storeLost`.
 ///
 /// After a conflicting write, which only a process without the lock can cause:
 ///
 /// | the store holds | |
 /// |---|---|
 /// | another client's tokens | `foreign` |
+/// | a sign-out | `takeStored` |
 /// | a refresh token other than the one last read, the one presented and the one to be written | `takeStored` |
 /// | anything else, which is older than the response of the server | `keepMemory` |
 enum StoreReconciliation {
@@ -33,6 +35,11 @@ enum StoreReconciliation {
     case keepMemory
     /// The stored record replaces the one in memory.
     case takeStored
+    /// The stored record has disappeared: the one in memory counts, and is written as soon as possible.
+    case lost
+    /// The stored record is an older copy: the one in memory counts, if there is one, and is written as
+    /// soon as possible.
+    case outdated
     /// The record in memory may be presented, but does not replace another client's tokens.
     case foreign
 }
@@ -54,9 +61,10 @@ extension TokenLedger {
         case .foreign: return .foreign
         case .own: break
         }
-        guard isUnsaved, let record else { return .takeStored }
-        if stored == before { return .keepMemory }
-        guard let found else { return lookFailed ? .keepMemory : .takeStored }
+        if isUnsaved, stored == before { return .keepMemory }
+        guard let found else { return record == nil ? .takeStored : .lost }
+        if isOutdated(found) { return .outdated }
+        guard isUnsaved, let record, !found.isSignedOut else { return .takeStored }
         if !configuration.isOfConfiguredSeed(found) { return .keepMemory }
         let isSameFamily = stored.fingerprint == before.fingerprint
         return isSameFamily && found.refreshToken != record.refreshToken ? .keepMemory : .takeStored
@@ -73,7 +81,8 @@ extension TokenLedger {
         saving draft: Draft
     ) -> StoreReconciliation {
         guard stored.owner == .own else { return .foreign }
-        guard let found, let token = found.refreshToken, configuration.isOfConfiguredSeed(found)
+        if let found, found.isSignedOut, !isOutdated(found) { return .takeStored }
+        guard let found, let token = found.refreshToken, !isOutdated(found), configuration.isOfConfiguredSeed(found)
         else { return .keepMemory }
         let isKnown = token == draft.presented || token == draft.record.refreshToken
         let isNews = stored.fingerprint != draft.expected.fingerprint && !isKnown

@@ -59,12 +59,7 @@ struct TokenEngine {
             if isCurrent(check), ledger.isNews(found) { takeChange(found, jitter, at: now) }
             postponeStoreCheck(at: now)
             actions.append(.publish)
-        case .storeVanished(let check):
-            if isCurrent(check) { ledger.apply(.storeLost) }
-            postponeStoreCheck(at: now)
-            actions.append(.publish)
         case .storeCheckFailed:
-            ledger.apply(.unreadable)
             postponeStoreCheck(at: now)
             actions.append(.publish)
         case .forgetting:
@@ -275,7 +270,7 @@ struct TokenEngine {
     /// Marks the credential as dead for lack of a refresh token.
     private mutating func markSignedOut(at now: Moment) -> RenewalOutcome {
         // A sign-out elsewhere: the token is not used any longer.
-        if ledger.record == nil, current != nil { dropTokenOfSignOut() }
+        if ledger.record?.isSignedOut != false, current != nil { dropTokenOfSignOut() }
         return markDead(.signedOut(at: now), at: now)
     }
 
@@ -345,6 +340,9 @@ struct TokenEngine {
 
     // MARK: - The store
 
+    /// Learns the revisions that an earlier process or another one has seen.
+    mutating func learn(revisions: [String: Int]) { ledger.learn(revisions: revisions) }
+
     /// Begins a check of the store for changes.
     func beginStoreCheck() -> StoreCheck {
         StoreCheck(stored: ledger.stored, renewalCount: renewalCount)
@@ -378,7 +376,16 @@ struct TokenEngine {
         case .foreign:
             let detail =
                 "the stored tokens belong to another client or token endpoint and are not used"
-            actions.append(.report(.storeFailed(detail: detail)))
+            actions.append(.report(.storeFailed(.foreign, detail: detail)))
+        case .lost:
+            let detail =
+                "the stored tokens have disappeared, and nobody has signed out; those in memory are "
+                + "stored again"
+            actions += [.report(.storeFailed(.lost, detail: detail)), .write]
+        case .outdated:
+            let end = record == nil ? "not used" : "replaced by those in memory"
+            let detail = "the stored tokens are an older copy of those used here; they are \(end)"
+            actions += [.report(.storeFailed(.outdated, detail: detail)), .write]
         case .takeStored:
             // Another refresh token, or none: the death of the one before does not concern it.
             if before != found?.refreshToken { backoff.revive() }
@@ -389,7 +396,7 @@ struct TokenEngine {
     private mutating func takeChange(_ found: TokenRecord?, _ jitter: Double, at now: Moment) {
         let before = ledger.record?.refreshToken
         if learn(found) == .takeStored {
-            if let found {
+            if let found, !found.isSignedOut {
                 // Perhaps another user's refresh token: the token in force has no successor.
                 if adopt(for: .external, jitter, at: now) == nil, before != found.refreshToken,
                     configuration.isOfConfiguredSeed(found),
@@ -459,6 +466,12 @@ struct TokenEngine {
     var record: TokenRecord? { ledger.record }
     /// Whether the record in memory could not be written.
     var isUnsaved: Bool { ledger.isUnsaved }
+    /// The highest seen revision of each session.
+    var revisions: [String: Int] { ledger.revisions }
+    /// Whether a later record than the one in memory has been seen.
+    var isOutdated: Bool { ledger.isOutdated }
+    /// Whether the store's lock stays held until the record in memory is written.
+    var mustKeepLock: Bool { ledger.mustKeepLock }
     /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool { ledger.isOnlyHolder }
     /// The record as it is now, to go back to.

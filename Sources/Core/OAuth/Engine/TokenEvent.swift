@@ -14,8 +14,6 @@ enum TokenEvent {
     case renewalOverdue(RenewalInProgress, jitter: Double)
     /// The store was checked for changes.
     case storeChecked(TokenRecord?, since: StoreCheck, jitter: Double)
-    /// The store was gone, with all that it remembers, when it was to be checked for changes.
-    case storeVanished(since: StoreCheck)
     /// The store could not be checked for changes.
     case storeCheckFailed
     /// The tokens are to be forgotten.
@@ -44,6 +42,8 @@ enum TokenAction {
     case startPause
     /// Release the requests that wait for the end of the pause.
     case endPause
+    /// Write the record in memory as soon as possible.
+    case write
     /// Report the next successful response again.
     case unprove(Credential)
 }

@@ -84,6 +84,7 @@ extension TokenLedger {
         var next = base
         next.intent = nil
         next.quarantine = nil
+        next.signedOutAt = nil
         if grant.refreshToken != nil || isSignIn {
             let replacement = response.refreshToken ?? grant.refreshToken
             next.rotates = isSignIn ? nil : replacement != grant.refreshToken
@@ -93,6 +94,9 @@ extension TokenLedger {
             }
             next.refreshToken = replacement
             setSeed(of: &next)
+            if next.session == nil || isSignIn {
+                next.session = TokenRecord.fingerprint(replacement ?? token.value)
+            }
         }
         next.accessTokens[configuration.credentialKey] =
             token.isForOneUse

@@ -14,8 +14,8 @@ struct TokenLedger {
     private(set) var forgotten: StoredState?
     /// Whether `record` could not be written.
     private(set) var isUnsaved = false
-    /// Whether the last attempt to read the store failed.
-    private(set) var lookFailed = false
+    /// The highest seen revision of each session.
+    private(set) var revisions: [String: Int] = [:]
     /// The fingerprint of a configured refresh token whose successor is gone.
     private var spentSeed: String?
 
@@ -32,16 +32,49 @@ struct TokenLedger {
         let before = stored
         stored = StoredState(found, authority: configuration.authority, since: before)
         let result = reconciliation(with: found, since: before)
-        lookFailed = false
         switch result {
         case .keepMemory: break
-        case .foreign: isUnsaved = false
+        case .lost, .outdated: isUnsaved = record != nil
+        case .foreign:
+            isUnsaved = false
+            return result
         case .takeStored:
             isUnsaved = false
-            if found == nil { noteSpentSeed() }
+            retireSession(before: found)
             record = found
         }
+        if let found { note(found) }
         return result
+    }
+
+    // MARK: - Revisions
+
+    /// Learns the revisions that an earlier process or another one has seen.
+    mutating func learn(revisions others: [String: Int]) {
+        revisions.merge(others) { max($0, $1) }
+    }
+
+    private mutating func note(_ record: TokenRecord) {
+        learn(revisions: [TokenLedger.name(of: record): record.revision])
+    }
+
+    /// Makes the record in memory an older copy if the next one belongs to a later session.
+    private mutating func retireSession(before next: TokenRecord?) {
+        guard let record, let next, record.session != next.session else { return }
+        learn(revisions: [TokenLedger.name(of: record): record.revision + 1])
+    }
+
+    /// Whether a record is below a revision of its session that was seen before.
+    func isOutdated(_ record: TokenRecord) -> Bool {
+        revisions[TokenLedger.name(of: record)].map { record.revision < $0 } ?? false
+    }
+
+    /// Whether a later record than the one in memory has been seen: its refresh token may be spent.
+    var isOutdated: Bool { record.map(isOutdated) ?? false }
+
+    /// The name of a record's session in `revisions`.
+    private static func name(of record: TokenRecord) -> String {
+        TokenRecord.name(ofSession: record.session)
     }
 
     /// Whether the store was written to since it was last read.
@@ -83,7 +116,8 @@ struct TokenLedger {
 
     private func draft(_ record: TokenRecord, _ presented: Secret?) -> Draft {
         var next = record
-        next.revision = stored.revision + 1
+        let highest = revisions[TokenLedger.name(of: record)] ?? 0
+        next.revision = max(stored.revision, highest) + 1
         return Draft(record: next, expected: stored, presented: presented)
     }
 
@@ -102,13 +136,18 @@ struct TokenLedger {
         stored = StoredState(found, authority: configuration.authority)
         switch reconciliation(ofConflictWith: found, saving: draft) {
         case .foreign: return .foreign
-        case .keepMemory: return .saveAgain(self.draft(draft.record, draft.presented))
+        case .keepMemory, .lost, .outdated: return .saveAgain(self.draft(draft.record, draft.presented))
         case .takeStored:
             record = found
             isUnsaved = false
+            if let found { note(found) }
             return .overtaken
         }
     }
+
+    /// Whether another process would present a refresh token that was already presented: the record in
+    /// memory, which could not be written, has its successor or the note of the presentation.
+    var mustKeepLock: Bool { isOnlyHolder || (isUnsaved && record?.intent != nil) }
 
     /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool {
@@ -136,13 +175,10 @@ struct TokenLedger {
         case saved(Draft)
         /// The record in memory could not be written.
         case unsaved
-        /// The store could not be read.
-        case unreadable
-        /// The stored record was set aside as corrupt, or removed with the whole store: the record in memory
-        /// is the newest.
+        /// The stored record was set aside as corrupt: the record in memory is the newest.
         case storeLost
-        /// The store is empty after its tokens were to be removed.
-        case removed
+        /// The record of a sign-out was written; `nil` if the store had no tokens.
+        case removed(TokenRecord?)
         /// The store keeps this record although it was to be removed; it is not news.
         case notRemoved(TokenRecord?)
         /// The store could neither remove nor read its record.
@@ -163,17 +199,19 @@ struct TokenLedger {
     mutating func apply(_ change: Change) {
         switch change {
         case .saved(let draft):
+            retireSession(before: draft.record)
             record = draft.record
             stored = StoredState(draft.record, authority: configuration.authority)
             isUnsaved = false
+            note(draft.record)
         case .unsaved: isUnsaved = true
-        case .unreadable: lookFailed = true
         case .storeLost:
             stored = StoredState()
             isUnsaved = record != nil
-        case .removed:
-            stored = StoredState()
+        case .removed(let signOut):
+            stored = StoredState(signOut, authority: configuration.authority)
             forgotten = nil
+            if let signOut { note(signOut) }
         case .notRemoved(let found):
             stored = StoredState(found, authority: configuration.authority)
             forgotten = stored == StoredState() ? nil : stored

@@ -31,6 +31,7 @@ extension OAuthManager {
             case .endTrial(let outcome): queues.endTrial(outcome)
             case .startPause: queues.beginPause(newWaiters())
             case .endPause: queues.endPause()
+            case .write: saveLater()
             case .unprove(let credential): credential.unprove()
             }
         }
@@ -160,6 +161,22 @@ extension OAuthManager {
 
     /// Notes that the attempts to write the record have ended.
     func endRewriting() { rewriting = nil }
+
+    /// Ends a renewal's or a writer's use of the lock: it stays while another process would present a
+    /// refresh token that was already presented.
+    func release(_ lock: TokenStoreLock?) {
+        guard let lock else { return }
+        if engine.mustKeepLock, lock.isHeld { keptLock = lock } else { lock.release() }
+    }
+
+    /// Returns the lock that stayed held, here or in the replaced manager.
+    func takeKeptLock() async -> TokenStoreLock? {
+        if let lock = keptLock {
+            keptLock = nil
+            if lock.isHeld { return lock }
+        }
+        return await predecessor?.takeKeptLock()
+    }
 
     /// Tries to write an unsaved record.
     package func writeAgain() async { await access.saveAgain(for: self) }

@@ -114,6 +114,7 @@ extension OAuthManager {
     /// The state of the tokens, without secrets.
     public func status() -> OAuthStatus {
         var status = OAuthStatus(engine, at: clock.moment)
+        status.storeFault = storeFault
         status.waiters = queues.renewal?.waiters.count ?? queues.pauseWaiters?.count ?? 0
         status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
         return status

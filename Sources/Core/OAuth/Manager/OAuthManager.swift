@@ -36,6 +36,12 @@ public actor OAuthManager: Authorizing {
     var rewriting: Task<Void, Never>?
     /// The last reported fault of the store, until a record could be written.
     var reportedFault: String?
+    /// The lock of the store, while the successor of a presented refresh token is only in memory.
+    var keptLock: TokenStoreLock?
+    /// The fault of the store, until it serves again.
+    var storeFault: StoreFault?
+    /// The revisions that the store keeps for the next start.
+    var keptRevisions: [String: Int] = [:]
     /// Passes on the records of other processes.
     private var following: Task<Void, Never>?
     /// The replaced manager, until this one has the record that it could not write.

@@ -42,7 +42,7 @@ struct TokenRenewal {
         } catch {
             return manager.fail(storeFailure(error))
         }
-        defer { lock?.release() }
+        defer { manager.release(lock) }
         if manager.engine.hasHandedOver {
             let detail = "a reload has given the tokens to another manager"
             return manager.fail(TokenFailure(.transient, detail: detail))
@@ -73,7 +73,7 @@ struct TokenRenewal {
             if let settled { return settled }
         } catch {
             // A credential that needs no store does not wait for it.
-            return presentsStoredTokens ? manager.fail(storeFailure(error)) : .startOver
+            return access.presentsStoredTokens ? manager.fail(storeFailure(error)) : .startOver
         }
         return await access.adoptAtFirstSight(for: reason, by: manager)
     }
@@ -89,28 +89,25 @@ struct TokenRenewal {
         let limit = began + configuration.lockTimeout
         do {
             guard signInGrant == nil, reason != .forced else {
-                return .taken(try await access.store.lock(until: limit, clock: clock))
+                return .taken(try await access.lock(until: limit, .always, for: manager))
             }
             while true {
-                let lock = try await access.store.lockUnlessChanged(until: limit, clock: clock)
+                let lock = try await access.lock(until: limit, .unlessChanged, for: manager)
                 if let lock { return .taken(lock) }
                 if let adopted = try await access.adoptNews(for: reason, by: manager) {
                     return .notNeeded(adopted)
                 }
             }
-        } catch TokenStoreError.unavailable(let detail) {
-            // Without a lock file no other process can hold the lock.
-            manager.onEvent(.storeFailed(detail: detail))
+        } catch let error as TokenStoreError
+            where !access.presentsStoredTokens && error.fault != .locked
+        {
+            // Only a refresh token must not be presented twice.
+            access.report(error, to: manager)
             return .taken(nil)
-        } catch TokenStoreError.unreadable(let detail) where !presentsStoredTokens {
-            // The client's own credentials can be presented twice.
-            manager.onEvent(.storeFailed(detail: detail))
-            return .taken(nil)
+        } catch {
+            access.note(error, of: manager)
+            throw error
         }
-    }
-
-    private var presentsStoredTokens: Bool {
-        if case .refreshToken = configuration.grant { true } else { false }
     }
 
     private func storeFailure(_ error: any Error) -> TokenFailure {
@@ -389,18 +386,13 @@ struct TokenRenewal {
     /// Whether the store holds another refresh token than the refused one: then another process was faster,
     /// or someone has signed in.
     ///
-    /// - Throws: `TokenStoreError.unreadable`: then it is not known.
+    /// - Throws: `TokenStoreError`: then it is not known.
     private func storeHasOther(
         than grant: TokenGrant,
         for manager: isolated OAuthManager,
         under lock: TokenStoreLock?
     ) async throws -> Bool {
-        do {
-            try await access.read(under: lock, for: manager)
-        } catch {
-            if case TokenStoreError.unreadable = error { throw error }
-            return false
-        }
+        try await access.read(under: lock, for: manager)
         return manager.engine.hasRefreshToken(otherThan: grant.refreshToken)
     }
 

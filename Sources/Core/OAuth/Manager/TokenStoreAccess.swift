@@ -10,40 +10,88 @@ struct TokenStoreAccess: Sendable {
 
     /// Reads the stored record, under the lock if there is one.
     ///
-    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a newer refresh
-    ///   token than the known one: presenting an older one could revoke the family. `NetworkError` of
-    ///   kind `.cancelled`.
+    /// - Throws: `TokenStoreError` if a refresh token would be presented that may not be in force: it is
+    ///   presented only if that was just read under the lock. `NetworkError` of kind `.cancelled`.
     func read(under lock: TokenStoreLock?, for manager: isolated OAuthManager) async throws {
         try await inherit(under: lock, for: manager)
         var found: TokenRecord?
         do {
             found = try await store.load(under: lock)
+            noteService(of: manager)
         } catch TokenStoreError.corrupt(let path) {
             report(TokenStoreError.corrupt(movedTo: path), to: manager)
             if manager.engine.record != nil { return keepMemory(of: manager) }
         } catch {
             report(error, to: manager)
-            manager.decide { engine, _ in engine.apply(.unreadable) }
-            guard case .refreshToken = configuration.grant else { return }
-            // A store that fails holds the record of this manager. An unreadable one was written by
-            // another program.
-            if case TokenStoreError.unreadable = error { throw error }
-            if manager.engine.record == nil { throw error }
+            if presentsStoredTokens { throw error }
             return
         }
-        if found == nil, lock?.storeAge == .new, manager.engine.record != nil {
-            manager.onEvent(.storeFailed(detail: Self.vanished))
-            return keepMemory(of: manager)
-        }
-        manager.decide { engine, now in
+        await learnRevisions(for: manager)
+        let result = manager.decide { engine, now in
             engine.postponeStoreCheck(at: now)
-            engine.learn(found)
+            return engine.learn(found)
+        }
+        guard presentsStoredTokens else { return }
+        if manager.engine.isOutdated || (result == .outdated && manager.engine.record == nil) {
+            throw TokenStoreError.outdated(
+                "the stored tokens are an older copy of those used here, and their refresh token may be "
+                    + "spent; restore the newer ones, or sign in again"
+            )
+        }
+        await keepRevisions(for: manager)
+    }
+
+    /// Whether a renewal presents a stored refresh token.
+    var presentsStoredTokens: Bool {
+        if case .refreshToken = configuration.grant { true } else { false }
+    }
+
+    /// Learns the revisions that an earlier process or another one of this machine has seen.
+    private func learnRevisions(for manager: isolated OAuthManager) async {
+        guard presentsStoredTokens else { return }
+        let revisions = await store.revisions()
+        manager.decide { engine, _ in engine.learn(revisions: revisions) }
+    }
+
+    /// Keeps the highest revisions for the next start.
+    private func keepRevisions(for manager: isolated OAuthManager) async {
+        let revisions = manager.engine.revisions
+        guard presentsStoredTokens, manager.keptRevisions != revisions else { return }
+        manager.keptRevisions = revisions
+        await store.keepRevisions(revisions)
+    }
+
+    /// Takes the lock, or the one that stayed held; `nil` if another process has stored a record meanwhile.
+    ///
+    /// - Throws: `TokenStoreError`, `CancellationError`.
+    func lock(
+        until limit: ContinuousClock.Instant,
+        _ condition: LockCondition,
+        for manager: isolated OAuthManager
+    ) async throws -> TokenStoreLock? {
+        while true {
+            if let kept = await manager.takeKeptLock() { return kept }
+            // The lock may stay held by this manager or the one before it.
+            let mayBeKept = manager.isUnsaved || manager.predecessor != nil
+            let end = mayBeKept ? min(limit, clock.now + .seconds(1)) : limit
+            do {
+                switch condition {
+                case .always: return try await store.lock(until: end, clock: clock)
+                case .unlessChanged:
+                    return try await store.lockUnlessChanged(until: end, clock: clock)
+                }
+            } catch TokenStoreError.locked(let name) {
+                guard end < limit, clock.now >= end else { throw TokenStoreError.locked(name) }
+            }
         }
     }
 
-    /// The report of a missing store.
-    private static let vanished =
-        "the place where tokens are stored was removed; the tokens in memory are stored again"
+    /// The condition for taking the lock.
+    enum LockCondition {
+        case always
+        /// Not if another process has stored a record meanwhile.
+        case unlessChanged
+    }
 
     /// Keeps the record in memory, which is the newest, and writes it again.
     private func keepMemory(of manager: isolated OAuthManager) {
@@ -67,6 +115,7 @@ struct TokenStoreAccess: Sendable {
             // A start continues to the lock, and takes over the record of the predecessor.
             guard reason == .recovery, await !predecessor.isUnsaved else { return nil }
         }
+        await learnRevisions(for: manager)
         // Failures are judged under the lock.
         guard let found = try? await store.load(), !manager.engine.hasHandedOver,
             manager.knowsNoToken
@@ -101,6 +150,7 @@ struct TokenStoreAccess: Sendable {
         for reason: OAuthEvent.Reason,
         by manager: isolated OAuthManager
     ) async throws -> RenewalOutcome? {
+        await learnRevisions(for: manager)
         let found = try await store.load()
         guard !manager.engine.hasHandedOver else { return nil }
         return manager.decide { engine, now in
@@ -140,9 +190,11 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    private func take(_ found: TokenRecord?, for manager: isolated OAuthManager) {
+    private func take(_ found: TokenRecord?, for manager: isolated OAuthManager) async {
+        await learnRevisions(for: manager)
         let check = manager.engine.beginStoreCheck()
         manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
+        await keepRevisions(for: manager)
     }
 
     /// Checks whether the store was changed elsewhere.
@@ -158,14 +210,12 @@ struct TokenStoreAccess: Sendable {
         let check = manager.engine.beginStoreCheck()
         do {
             let found = try await store.load()
-            if found == nil, manager.engine.record != nil, await !store.remembersSignOut() {
-                manager.handle(.storeVanished(since: check))
-                if manager.isUnsaved { manager.onEvent(.storeFailed(detail: Self.vanished)) }
-                return manager.saveLater()
-            }
+            noteService(of: manager)
             manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
+            await keepRevisions(for: manager)
         } catch {
             // The next renewal, which has the lock, handles an unreadable file.
+            report(error, to: manager)
             manager.handle(.storeCheckFailed)
         }
     }
@@ -250,7 +300,9 @@ struct TokenStoreAccess: Sendable {
     ) async throws {
         try await store.save(draft.record, replacing: draft.expected.revision)
         manager.reportedFault = nil
+        manager.storeFault = nil
         manager.decide { engine, _ in engine.apply(.saved(draft)) }
+        await keepRevisions(for: manager)
     }
 
     /// Tries to write an unsaved record; a renewal writes by itself.
@@ -259,6 +311,12 @@ struct TokenStoreAccess: Sendable {
         let check = manager.engine.beginStoreCheck()
         let before = manager.engine.record?.refreshToken
         do {
+            if let lock = await manager.takeKeptLock() {
+                defer { manager.release(lock) }
+                // What cannot be read cannot have changed under the lock.
+                do { try await read(under: lock, for: manager) } catch {}
+                return try await writeMemory(of: manager, since: check, before)
+            }
             if store.isShared {
                 // Another machine may have stored a token that serves all machines.
                 let found = try await store.load()
@@ -270,21 +328,30 @@ struct TokenStoreAccess: Sendable {
                 }
             }
             let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
-            defer { lock.release() }
+            defer { manager.release(lock) }
             try await read(under: lock, for: manager)
             guard manager.engine.hasBegunNoRenewal(since: check) else { return manager.publish() }
-            var isOvertaken = manager.engine.record?.refreshToken != before
-            if manager.isUnsaved, let record = manager.engine.record {
-                isOvertaken = await save(record, for: manager) == .overtaken
-            }
-            if isOvertaken, manager.engine.hasBegunNoRenewal(since: check) {
-                // Someone has signed in or out: the token in force may be another user's.
-                _ = manager.yieldToStored()
-            }
-            manager.publish()
+            try await writeMemory(of: manager, since: check, before)
         } catch {
             report(error, to: manager)
         }
+    }
+
+    /// Writes the record in memory under the lock.
+    private func writeMemory(
+        of manager: isolated OAuthManager,
+        since check: StoreCheck,
+        _ before: Secret?
+    ) async throws {
+        var isOvertaken = manager.engine.record?.refreshToken != before
+        if manager.isUnsaved, let record = manager.engine.record {
+            isOvertaken = await save(record, for: manager) == .overtaken
+        }
+        if isOvertaken, manager.engine.hasBegunNoRenewal(since: check) {
+            // Someone has signed in or out: the token in force may be another user's.
+            _ = manager.yieldToStored()
+        }
+        manager.publish()
     }
 
     // MARK: - Removing
@@ -309,8 +376,9 @@ struct TokenStoreAccess: Sendable {
     /// - Throws: the error of the store; the tokens that it keeps are not news then.
     private func remove(for manager: isolated OAuthManager) async throws {
         do {
-            try await removeStored()
-            manager.decide { engine, _ in engine.apply(.removed) }
+            let signOut = try await removeStored(for: manager)
+            manager.decide { engine, _ in engine.apply(.removed(signOut)) }
+            await keepRevisions(for: manager)
         } catch {
             do {
                 let found = try await store.load()
@@ -323,13 +391,14 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    private func removeStored() async throws {
+    /// Replaces the stored tokens by the record of a sign-out; returns it.
+    private func removeStored(for manager: isolated OAuthManager) async throws -> TokenRecord? {
         let limit = clock.now + configuration.lockTimeout
-        let lock = try await store.lock(until: limit, clock: clock)
-        defer { lock.release() }
-        if let found = try await store.soundRecord(under: lock) {
-            try await store.remove(revision: found.revision)
-        }
+        let lock = try await lock(until: limit, .always, for: manager)
+        defer { lock?.release() }
+        let found = lock == nil ? nil : try await store.soundRecord(under: lock)
+        guard let found else { return nil }
+        return found.isSignedOut ? found : try await store.signOut(of: found, at: clock.wallNow)
     }
 
     // MARK: - Replacing a manager
@@ -346,6 +415,7 @@ struct TokenStoreAccess: Sendable {
         for manager: isolated OAuthManager
     ) async throws {
         guard let other = manager.predecessor else { return }
+        if lock == nil { manager.keptLock = await other.takeKeptLock() }
         let unsaved =
             manager.hasTokens(of: other) ? try await handOver(from: other, under: lock) : nil
         manager.predecessor = nil
@@ -371,9 +441,21 @@ struct TokenStoreAccess: Sendable {
     /// and the same fault is not reported each time.
     func report(_ error: any Error, to manager: isolated OAuthManager) {
         let detail = Self.description(of: error)
+        note(error, of: manager)
         guard !manager.isUnsaved || manager.reportedFault != detail else { return }
         manager.reportedFault = detail
-        manager.onEvent(.storeFailed(detail: detail))
+        let fault = (error as? TokenStoreError)?.fault ?? .unavailable
+        manager.onEvent(.storeFailed(fault, detail: detail))
+    }
+
+    /// Notes a fault for the status.
+    func note(_ error: any Error, of manager: isolated OAuthManager) {
+        if let error = error as? TokenStoreError { manager.storeFault = error.fault }
+    }
+
+    /// Notes that the store has responded; a record that could not be written is a fault until it is.
+    private func noteService(of manager: isolated OAuthManager) {
+        if !manager.isUnsaved { manager.storeFault = nil }
     }
 
     /// A clause for an error of the store; another error may contain anything.

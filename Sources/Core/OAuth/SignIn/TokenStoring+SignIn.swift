@@ -32,6 +32,7 @@ extension TokenStoring {
         let revision = try await soundRecord(under: lock)?.revision ?? 0
         var record = TokenRecord(authority: configuration.authority)
         record.revision = revision + 1
+        record.session = String(UInt64.random(in: .min ... .max), radix: 36)
         record.pinned = configuration.pinned
         record.refreshToken = response.refreshToken
         record.refreshExpiresAt = response.refreshLifetime.map { asked + $0 }
@@ -49,19 +50,35 @@ extension TokenStoring {
         try await save(record, replacing: revision)
     }
 
-    /// Removes the stored record.
+    /// Replaces the stored tokens by the record of a sign-out.
     ///
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {
         let lock = try await signInLock(by: clock)
         defer { lock.release() }
-        if let found = try await soundRecord(under: lock) {
-            try await remove(revision: found.revision)
+        if let found = try await soundRecord(under: lock), !found.isSignedOut {
+            _ = try await signOut(of: found, at: clock.wallNow)
         }
     }
 
+    /// Replaces a stored record by the record of a sign-out; returns it.
+    ///
+    /// - Throws: `TokenStoreError.conflict` if something else is stored; `.unavailable`.
+    package func signOut(of found: TokenRecord, at time: UnixTime) async throws -> TokenRecord {
+        var next = found.signedOut(at: time)
+        next.revision = await nextRevision(of: found.session, after: found.revision)
+        try await save(next, replacing: found.revision)
+        return next
+    }
+
+    /// The revision of a record of a session that replaces the stored one.
+    package func nextRevision(of session: String?, after revision: Int) async -> Int {
+        let known = await revisions()[TokenRecord.name(ofSession: session)] ?? 0
+        return max(revision, known) + 1
+    }
+
     /// Returns the stored record; `nil` for corrupt content, which loading has set aside.
-    func soundRecord(under lock: TokenStoreLock) async throws -> TokenRecord? {
+    func soundRecord(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         do {
             return try await load(under: lock)
         } catch TokenStoreError.corrupt {

@@ -4,8 +4,8 @@ public import NetworkCore
 /// Stores the tokens of a grant family in a file, which several processes may share.
 ///
 /// `FAMILY.json` (0600) is replaced by the steps of `FileReplacement`. `FAMILY.lock` carries an
-/// advisory lock (`flock`), which has no lease and ends with its process. A sign-out leaves it: if it
-/// is missing too, the directory was removed, which does not count as a sign-out. Symbolic links are
+/// advisory lock (`flock`), which has no lease and ends with its process. `FAMILY.revisions` has the
+/// highest revisions used here, by which an older copy of the file is recognized. Symbolic links are
 /// refused, and so are files that another user could have written. A corrupt file is set aside, not
 /// treated as "signed out" and overwritten; the last few corrupt files are kept.
 ///
@@ -21,6 +21,7 @@ public struct FileTokenStore: TokenStoring {
     private let directory: String
     private let path: String
     private let lockPath: String
+    private let highest: RevisionFile
     private let clock: any NetworkClock
     private let family: String
     private let seal: TokenSeal?
@@ -42,6 +43,7 @@ public struct FileTokenStore: TokenStoring {
         self.directory = directory
         path = "\(directory)/\(name).json"
         lockPath = "\(directory)/\(name).lock"
+        highest = RevisionFile(in: directory, family: family)
         self.clock = clock
         self.family = family
         self.seal = seal
@@ -55,10 +57,9 @@ public struct FileTokenStore: TokenStoring {
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
-        let age: TokenStoreLock.StoreAge = hasLockFile ? .existing : .new
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
-                return TokenStoreLock(storeAge: age) {
+                return TokenStoreLock {
                     // Closing the file, with the last reference, releases the lock in any case.
                     do { try lock.release() } catch {}
                 }
@@ -69,17 +70,13 @@ public struct FileTokenStore: TokenStoring {
         }
     }
 
-    /// Whether someone has used the store in this directory before, as far as can be told.
-    private var hasLockFile: Bool {
-        do throws(FileError) {
-            return try FileSystem.status(lockPath) != nil
-        } catch {
-            return true
-        }
-    }
+    /// Returns the highest revisions of the sessions used here.
+    public func revisions() async -> [String: Int] { await highest.read() }
 
-    /// Whether the lock file is there: a sign-out leaves it.
-    @concurrent public func remembersSignOut() async -> Bool { hasLockFile }
+    /// Keeps the highest revisions.
+    public func keepRevisions(_ revisions: [String: Int]) async {
+        await highest.write(revisions)
+    }
 
     private func attempt() throws(FileError) -> FileLock? {
         do {
@@ -229,17 +226,6 @@ public struct FileTokenStore: TokenStoring {
             return false
         } catch {
             return error.isDamage
-        }
-    }
-
-    /// Removes the file.
-    ///
-    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
-    @concurrent public func remove(revision: Int) async throws {
-        try await requireRevision(revision)
-        try translated { () throws(FileError) in
-            try FileSystem.remove(path)
-            try FileSystem.synchronizeDirectory(directory)
         }
     }
 

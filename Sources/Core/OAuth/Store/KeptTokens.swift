@@ -30,6 +30,8 @@ public final class KeptTokens: TokenStoring {
     private let place: any TokenKeeping
     /// Only its lock is used.
     private let queue = MemoryTokenStore()
+    /// The record of a sign-out, which the place does not keep.
+    private let signOut = Mutex<TokenRecord?>(nil)
 
     /// Stores tokens in a place.
     public init(in place: any TokenKeeping) {
@@ -51,34 +53,29 @@ public final class KeptTokens: TokenStoring {
     /// - Throws: `TokenStoreError.unavailable` with the error of the place, `.unreadable` for other
     ///   bytes than tokens.
     public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
-        guard let bytes = try await asking({ try await place.get() }) else { return nil }
+        guard let bytes = try await asking({ try await place.get() }) else {
+            return signOut.withLock { $0 }
+        }
         guard let record = TokenFile.decode(Array(bytes)) else {
             throw TokenStoreError.unreadable("the token store returned other bytes than tokens")
         }
         return record
     }
 
-    /// Replaces the record of a revision.
+    /// Replaces the record of a revision; after a sign-out the place keeps nothing.
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     public func save(_ record: TokenRecord, replacing revision: Int) async throws {
-        try await check(revision)
-        let bytes = Data(try TokenFile.encode(record))
-        try await asking { try await place.store(bytes) }
-    }
-
-    /// Removes the record of a revision.
-    ///
-    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
-    public func remove(revision: Int) async throws {
-        try await check(revision)
-        try await asking { try await place.remove() }
-    }
-
-    private func check(_ revision: Int) async throws {
         guard try await load(under: nil)?.revision ?? 0 == revision else {
             throw TokenStoreError.conflict
         }
+        if record.isSignedOut {
+            try await asking { try await place.remove() }
+        } else {
+            let bytes = Data(try TokenFile.encode(record))
+            try await asking { try await place.store(bytes) }
+        }
+        signOut.withLock { $0 = record.isSignedOut ? record : nil }
     }
 
     private func asking<Result>(_ body: () async throws -> Result) async throws -> Result {

@@ -108,14 +108,6 @@ public final class MemoryTokenStore: TokenStoring {
             state.record = record
         }
     }
-
-    /// Removes the record.
-    public func remove(revision: Int) throws {
-        try state.withLock { state in
-            guard state.record?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
-            state.record = nil
-        }
-    }
 }
 
 /// Ensures that a lock is released once only.

@@ -13,6 +13,8 @@ enum TokenFile {
     private struct Document: Codable {
         var version: Int
         var revision: Int
+        var session: String?
+        var signed_out_at: Double?
         var authority: String
         var refresh_token: String?
         var refresh_expires_at: Double?
@@ -29,7 +31,7 @@ enum TokenFile {
                 [$0.issued_at, $0.expires_at, $0.refresh_at].compactMap { $0 }
             }
                 + [
-                    refresh_expires_at, saved_at, intent?.started_at, quarantine?.since,
+                    refresh_expires_at, saved_at, signed_out_at, intent?.started_at, quarantine?.since,
                     pinned?.client_secret_expires_at,
                 ].compactMap { $0 }
         }
@@ -60,6 +62,8 @@ enum TokenFile {
         let document = Document(
             version: version,
             revision: record.revision,
+            session: record.session,
+            signed_out_at: record.signedOutAt?.secondsSinceEpoch,
             authority: record.authority,
             refresh_token: record.refreshToken?.reveal(),
             refresh_expires_at: record.refreshExpiresAt?.secondsSinceEpoch,
@@ -121,6 +125,8 @@ enum TokenFile {
         guard document.version == version, isSound(document) else { return nil }
         var record = TokenRecord(authority: document.authority)
         record.revision = document.revision
+        record.session = document.session
+        record.signedOutAt = document.signed_out_at.map { UnixTime(secondsSinceEpoch: $0) }
         record.refreshToken = document.refresh_token.map { Secret($0) }
         record.refreshExpiresAt = document.refresh_expires_at.map {
             UnixTime(secondsSinceEpoch: $0)

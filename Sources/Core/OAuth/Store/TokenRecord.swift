@@ -71,6 +71,11 @@ public struct TokenRecord: Sendable, Equatable {
 
     /// Incremented by every save, and compared by the next one.
     public var revision = 0
+    /// The sign-in that the tokens descend from: revisions are comparable within one. `nil` in a record of
+    /// an earlier version.
+    public var session: String?
+    /// The time of a sign-out. The record then has no tokens; a missing record is not a sign-out.
+    public var signedOutAt: UnixTime?
     /// The client and the token endpoint that the tokens belong to.
     public var authority: String
     /// The refresh token of the family.
@@ -102,6 +107,7 @@ public struct TokenRecord: Sendable, Equatable {
         guard offset != .zero else { return self }
         var record = self
         record.savedAt = savedAt.map { $0 + offset }
+        record.signedOutAt = signedOutAt.map { $0 + offset }
         record.refreshExpiresAt = refreshExpiresAt.map { $0 + offset }
         record.accessTokens = accessTokens.mapValues { token in
             var token = token
@@ -112,6 +118,25 @@ public struct TokenRecord: Sendable, Equatable {
         }
         if let intent { record.intent?.startedAt = intent.startedAt + offset }
         if let quarantine { record.quarantine?.since = quarantine.since + offset }
+        return record
+    }
+
+    /// The name of a session where revisions are kept; records of an earlier version share one.
+    package static func name(ofSession session: String?) -> String { session ?? "none" }
+
+    /// Whether a user has signed out.
+    package var isSignedOut: Bool { signedOutAt != nil }
+
+    /// Returns the record that replaces this one at a sign-out.
+    ///
+    /// A configured refresh token that the server has replaced stays noted, so that it is not presented
+    /// again (RFC 9700 §4.14.2).
+    package func signedOut(at time: UnixTime) -> TokenRecord {
+        var record = TokenRecord(authority: authority)
+        record.revision = revision + 1
+        record.session = session
+        record.signedOutAt = time
+        if refreshToken.map(TokenRecord.fingerprint) != seed { record.seed = seed }
         return record
     }
 

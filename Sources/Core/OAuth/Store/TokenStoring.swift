@@ -30,14 +30,12 @@ public protocol TokenStoring: Sendable {
     /// - Throws: `TokenStoreError.conflict` if something else is stored; `.unavailable`.
     func save(_ record: TokenRecord, replacing revision: Int) async throws
 
-    /// Removes the record of the revision given.
-    ///
-    /// - Throws: `TokenStoreError.conflict` if something else is stored; `.unavailable`.
-    func remove(revision: Int) async throws
+    /// Returns the highest revision of each session that this machine has used, as kept by
+    /// `keepRevisions(_:)`: a record below it is an older copy. Empty from a store that keeps none.
+    func revisions() async -> [String: Int]
 
-    /// Whether the store would remember a sign-out: then a missing record is one. `false` if the store
-    /// itself is gone, like a removed directory.
-    func remembersSignOut() async -> Bool
+    /// Keeps revisions for the next start; a failure leaves those kept before.
+    func keepRevisions(_ revisions: [String: Int]) async
 
     /// Whether other machines use the store, too: then a refresh token is presented only if the store
     /// could record it.
@@ -62,8 +60,11 @@ public protocol TokenStoring: Sendable {
 }
 
 extension TokenStoring {
-    /// Yes: nothing but a sign-out removes a record.
-    public func remembersSignOut() async -> Bool { true }
+    /// None: an older copy of the record is recognized only while the process runs.
+    public func revisions() async -> [String: Int] { [:] }
+
+    /// Keeps nothing.
+    public func keepRevisions(_ revisions: [String: Int]) async {}
 
     /// No: processes of one machine use it, and an unsaved record is not lost while they run.
     public var isShared: Bool { false }
@@ -98,6 +99,10 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     /// The stored content cannot be read, such as when another version or key wrote it: it may hold a
     /// newer refresh token than any known.
     case unreadable(String)
+    /// The store has not responded for this time.
+    case unresponsive(Duration)
+    /// The stored content is older than tokens that were used here, for this reason.
+    case outdated(String)
     /// The content was corrupt and was moved to the name given.
     case corrupt(movedTo: String)
     /// Another process has changed the record.
@@ -107,40 +112,43 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String {
         switch self {
         case .locked(let path): "another renewal holds the lock \(path)"
-        case .unavailable(let reason), .unreadable(let reason): reason
+        case .unavailable(let reason), .unreadable(let reason), .outdated(let reason): reason
+        case .unresponsive(let wait):
+            "the token store has not responded for \(wait.written); check its disk or its server"
         case .corrupt(let path): "the token file was corrupt and was moved to \(path)"
         case .conflict: "another process has changed the stored tokens"
         }
     }
 }
 
+extension TokenStoreError {
+    /// The kind of the fault.
+    var fault: StoreFault {
+        switch self {
+        case .locked, .conflict: .locked
+        case .unavailable: .unavailable
+        case .unreadable: .unreadable
+        case .unresponsive: .unresponsive
+        case .outdated: .outdated
+        case .corrupt: .corrupt
+        }
+    }
+}
+
 /// The lock of a family; held until `release()` or until the last reference is gone.
 public final class TokenStoreLock: Sendable {
-    /// The age of a store when its lock was taken.
-    public enum StoreAge: Sendable {
-        case existing
-        /// The store was made for the lock. An earlier one, if any, was removed as a whole, which does
-        /// not count as a sign-out.
-        case new
-    }
-
-    /// The age of the store.
-    public let storeAge: StoreAge
     private let holds: @Sendable () -> Bool
     private let onRelease: @Sendable () -> Void
 
     /// Makes a lock.
     ///
     /// - Parameters:
-    ///   - storeAge: the age of the store.
     ///   - holds: whether it is still held; `false` once a lease may have ended.
     ///   - onRelease: releases it; may be called twice.
     public init(
-        storeAge: StoreAge = .existing,
         holds: @escaping @Sendable () -> Bool = { true },
         onRelease: @escaping @Sendable () -> Void
     ) {
-        self.storeAge = storeAge
         self.holds = holds
         self.onRelease = onRelease
     }

@@ -1,5 +1,5 @@
 import NetworkCore
-import OAuth
+package import OAuth
 import Synchronization
 
 /// Counts token requests by channel since the start of the daemon.
@@ -11,6 +11,10 @@ package final class TokenRequests: Sendable {
         package var renewals = 0
         /// Requests that failed.
         package var failures = 0
+        /// Renewals that the excess guard prevented.
+        package var excesses = 0
+        /// Faults of the token store.
+        package var storeFaults: [StoreFault: Int] = [:]
     }
 
     private let counts = Mutex<[String: Counts]>([:])
@@ -19,8 +23,15 @@ package final class TokenRequests: Sendable {
     func count(_ event: OAuthEvent, of channel: String) {
         switch event {
         case .refreshed: counts.withLock { $0[channel, default: Counts()].renewals += 1 }
-        case .failed, .dead: counts.withLock { $0[channel, default: Counts()].failures += 1 }
-        case .adopted, .stored, .storeFailed, .forgotten, .unusualType, .signedInElsewhere: break
+        case .failed(let failure):
+            counts.withLock { counts in
+                counts[channel, default: Counts()].failures += 1
+                if failure.isExcess { counts[channel, default: Counts()].excesses += 1 }
+            }
+        case .dead: counts.withLock { $0[channel, default: Counts()].failures += 1 }
+        case .storeFailed(let fault, _):
+            counts.withLock { $0[channel, default: Counts()].storeFaults[fault, default: 0] += 1 }
+        case .adopted, .stored, .forgotten, .unusualType, .signedInElsewhere: break
         }
     }
 

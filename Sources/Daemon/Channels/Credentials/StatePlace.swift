@@ -88,6 +88,7 @@ package actor StatePlace {
             below: etcd.prefix,
             sealing: seal,
             as: "\(process.hostName), process \(process.processIdentifier)",
+            remembering: directory,
             by: etcd.client
         )
         // Another call may have finished first.

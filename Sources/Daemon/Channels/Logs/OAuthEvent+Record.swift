@@ -11,7 +11,7 @@ extension OAuthEvent {
             "no token: \(failure.detail)"
                 + (failure.wait.map { "; next attempt in \($0) s at the earliest" } ?? "")
         case .dead(let failure): failure.detail
-        case .storeFailed(let detail): "token store: \(detail)"
+        case .storeFailed(_, let detail): "token store: \(detail)"
         }
     }
 
@@ -46,8 +46,14 @@ extension OAuthEvent {
             )
         case .dead(let failure):
             EventRecord(time: .now, level: .error, event: .token, message: failure.detail)
-        case .storeFailed(let detail):
-            EventRecord(time: .now, level: .error, event: .token, message: detail)
+        case .storeFailed(let fault, let detail):
+            EventRecord(
+                time: .now,
+                level: .error,
+                event: .token,
+                message: detail,
+                facts: [("fault", .text(fault.rawValue))]
+            )
         case .forgotten:
             EventRecord(time: .now, event: .token, message: "the tokens were forgotten")
         case .unusualType(let type, let scheme):

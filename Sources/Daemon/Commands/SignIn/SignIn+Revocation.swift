@@ -20,7 +20,7 @@ extension SignIn {
             throw Failure(description: "the stored tokens cannot be read: \(error)")
         }
         defer { lock?.release() }
-        guard let record else {
+        guard let record, !record.isSignedOut else {
             return RevocationOutcome(lines: ["No tokens of \(credential.name) are stored."])
         }
         guard record.authority == client.configuration.authority else {

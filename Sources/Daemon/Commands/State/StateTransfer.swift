@@ -21,7 +21,10 @@ package struct StateTransfer {
         let family: String
         let store: any TokenStoring
         let lock: TokenStoreLock
-        let record: TokenRecord?
+        let content: TokenRecord?
+
+        /// The stored tokens; `nil` after a sign-out.
+        var record: TokenRecord? { content?.isSignedOut == true ? nil : content }
     }
 
     private let place: StatePlace
@@ -72,7 +75,7 @@ package struct StateTransfer {
             if !keeps {
                 do {
                     for (entry, record) in found {
-                        try await entry.store.remove(revision: record.revision)
+                        _ = try await entry.store.signOut(of: record, at: clock.wallNow)
                     }
                 } catch {
                     throw Failure(
@@ -109,8 +112,9 @@ package struct StateTransfer {
             do {
                 for entry in held {
                     guard var record = archive.records[entry.family] else { continue }
-                    let revision = entry.record?.revision ?? 0
-                    record.revision = revision + 1
+                    let revision = entry.content?.revision ?? 0
+                    record.revision =
+                        await entry.store.nextRevision(of: record.session, after: revision)
                     try await entry.store.save(record, replacing: revision)
                     stored.append(entry.family)
                 }
@@ -134,7 +138,7 @@ package struct StateTransfer {
                 let store = try await place.store(ofFamily: family)
                 let lock = try await store.lock(until: clock.now + Self.patience, clock: clock)
                 let record = try await store.load(under: lock)
-                held.append(Held(family: family, store: store, lock: lock, record: record))
+                held.append(Held(family: family, store: store, lock: lock, content: record))
             }
         } catch {
             release(held)

@@ -209,6 +209,7 @@ extension DaemonStatus.Token {
         if let waiters, waiters > 0 {
             parts.append("\(Wording.count(waiters, "request")) waiting")
         }
+        if let storeFault { parts.append("token store \(storeFault)") }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(Wording.time(nextAttemptS))") }
         if let otherResource {

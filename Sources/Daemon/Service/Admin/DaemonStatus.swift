@@ -142,6 +142,10 @@ package struct DaemonStatus: Sendable, Codable {
         package var otherResource: String?
         /// Whether the token is missing from the state directory because a write failed.
         package var isUnsaved: Bool?
+        /// The fault of the token store, until it serves again.
+        package var storeFault: String?
+        /// The faults of the token store by kind, since the start.
+        package var faults: [String: Int]?
         /// The number of requests waiting for the token.
         package var waiters: Int?
         /// The last error, in the server's own words if it sent any.
@@ -154,6 +158,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var renewals: Int?
         /// The number of failed token requests since the start.
         package var failures: Int?
+        /// How often the excess guard has prevented a renewal since the start.
+        package var excesses: Int?
     }
 
     /// The resources that the process uses.

@@ -193,6 +193,12 @@ struct PrometheusText {
             "netproxy_token_unsaved",
             "1 if the newest tokens could not be stored: they are lost when the process ends."
         ) { $0.isUnsaved == true ? 1 : 0 }
+        writeTokens(
+            .gauge,
+            "netproxy_token_store_up",
+            "0 while the place where the token is stored fails or does not respond."
+        ) { $0.storeFault == nil ? 1 : 0 }
+        writeStoreFaults()
         writeTokens(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
             $0.waiters.map(Double.init)
         }
@@ -203,6 +209,21 @@ struct PrometheusText {
         ) { $0.renewals.map(Double.init) }
         writeTokens(.counter, "netproxy_token_failures_total", "Token requests that failed.") {
             $0.failures.map(Double.init)
+        }
+        writeTokens(
+            .counter,
+            "netproxy_token_excess_total",
+            "Renewals that the excess guard prevented."
+        ) { $0.excesses.map(Double.init) }
+    }
+
+    private mutating func writeStoreFaults() {
+        let name = "netproxy_token_store_faults_total"
+        begin(.counter, name, "Faults of the place where the token is stored.")
+        for (label, token) in tokens {
+            for (fault, count) in (token.faults ?? [:]).sorted(by: { $0.key < $1.key }) {
+                sample(name, [label, ("fault", fault)], Double(count))
+            }
         }
     }
 

@@ -123,12 +123,18 @@ extension StatusCollector {
             resource: account.inputs.pinned?.resource,
             otherResource: account.inputs.otherResource,
             isUnsaved: status.isUnsaved ? true : nil,
+            storeFault: status.storeFault?.rawValue,
+            faults: requests.map { requests in
+                let counts = StoreFault.allCases.map { ($0.rawValue, requests.storeFaults[$0] ?? 0) }
+                return Dictionary(uniqueKeysWithValues: counts)
+            },
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths),
             advice: credential.needsSignIn(status) ? credential.signIn : nil,
             renewals: requests?.renewals,
-            failures: requests?.failures
+            failures: requests?.failures,
+            excesses: requests?.excesses
         )
     }
 }

@@ -203,7 +203,7 @@ private struct AWSAssembly {
     private func program(_ command: [String]) -> any AWSCredentialSource {
         let program = HelperProgram(
             command: command,
-            environment: environment.filter { HelperTokens.variables.contains($0.key) }
+            environment: environment
         )
         let title = "the credential_process \(command.first ?? "")"
         return ProvidedCredentials { [report, owner] _ throws(TokenFailure) in

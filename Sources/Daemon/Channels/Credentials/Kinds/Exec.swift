@@ -24,14 +24,6 @@ extension ExecSettings: CredentialProviding {
 /// It replaces the client of a token endpoint, so that the engine handles single flight, expiry, back-off and
 /// replay.
 struct HelperTokens: OAuthService {
-    /// The environment variables that a helper inherits.
-    ///
-    /// They suffice to find programs and files, and contain no secret of the daemon's environment.
-    static let variables: Set<String> = [
-        "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME",
-        "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
-    ]
-
     private let owner: CredentialConfiguration.Owner
     private let command: [String]
     private let environment: [String: String]
@@ -47,7 +39,7 @@ struct HelperTokens: OAuthService {
         self.owner = owner
         self.report = report
         self.command = command
-        self.environment = environment.filter { HelperTokens.variables.contains($0.key) }
+        self.environment = environment
     }
 
     private struct Question: Encodable {

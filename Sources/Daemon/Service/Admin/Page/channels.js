@@ -222,6 +222,7 @@ function showToken(card) {
     parts.push('sign-in ends in ' + left(t.refresh_expires_in_s));
   }
   if (t.waiters) parts.push(count(t.waiters, 'request') + ' waiting');
+  if (t.store_fault) parts.push('▲ token store ' + t.store_fault);
   if (t.is_unsaved) parts.push('▲ not saved in the state directory');
   say(card.facts.Token, parts.join(', '));
 }
