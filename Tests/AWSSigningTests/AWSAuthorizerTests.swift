@@ -236,12 +236,17 @@ import Testing
     func `a signature refused for its time is made again by the server's clock`(
         words: String
     ) async throws {
+        // Our clock shows 12:00.
+        for hour in ["15", "09"] { try await signAgain(at: hour, afterRefusal: words) }
+    }
+
+    private func signAgain(at hour: String, afterRefusal words: String) async throws {
         let source = Source()
         let upstream = Upstream { arrived, _ in
             let stamp = arrived.request.headers["X-Amz-Date"]
-            guard stamp != "20261127T150000Z" else { return Response(status: 200) }
+            guard stamp != "20261127T\(hour)0000Z" else { return Response(status: 200) }
             var response = Self.refusal(words, 403)
-            response.headers.append(.date, validated: "Fri, 27 Nov 2026 15:00:00 GMT")
+            response.headers.append(.date, validated: "Fri, 27 Nov 2026 \(hour):00:00 GMT")
             return response
         }
         let chain = chain(authorizer(source), to: upstream)

@@ -1,6 +1,6 @@
 import FoundationEssentials
-package import NetproxyBytes
-package import NetworkCore
+import NetproxyBytes
+import NetworkCore
 
 /// Makes the form that a client posts to an endpoint of the authorization server, with the client's
 /// authentication (RFC 6749 §2.3).
@@ -23,7 +23,7 @@ struct ClientRequest {
         var headers = headers(of: "application/x-www-form-urlencoded")
         var form = parameters
         try identify(&form, &headers)
-        return request(to: endpoint, headers, FormEncoding.encode(form))
+        return request(to: endpoint.without(form), headers, FormEncoding.encode(form))
     }
 
     /// Returns the request that presents a grant as JSON, with the assertion as its bearer token.
@@ -59,7 +59,7 @@ struct ClientRequest {
     private func headers(of mediaType: String) -> HTTPHeaders {
         [
             .contentType: mediaType, .accept: "application/json",
-            // RFC 9110 §12.5.3: without it any coding is acceptable, and none is decoded here.
+            // RFC 9110 §12.5.3: without it any coding is acceptable.
             .acceptEncoding: "identity",
         ]
     }
@@ -133,24 +133,6 @@ struct ClientRequest {
     }
 }
 
-extension HTTPTransport {
-    /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
-    ///
-    /// - Throws: the errors of `send` and of reading the content; `http_response_timeout` at the
-    ///   deadline.
-    package func answer(
-        to request: Request,
-        upTo limit: Int,
-        until deadline: ContinuousClock.Instant,
-        on clock: any NetworkClock
-    ) async throws -> (response: Response, content: ByteSlice) {
-        var context = RequestContext(deadline: deadline)
-        let response = try await send(request, context: &context)
-        let content = try await response.body.collect(upTo: limit, until: deadline, on: clock)
-        return (response, content)
-    }
-}
-
 /// Makes the request that presents a grant to the token endpoint (RFC 6749 §3.2).
 enum TokenRequest {
     static func make(
@@ -167,20 +149,7 @@ enum TokenRequest {
             return try ClientRequest(configuration, at: now)
                 .post(json: json, bearing: grant.secretParameters.first?.value, to: endpoint)
         }
-        var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
-        if let proof = configuration.proof { try request.prove(with: proof) }
-        return request
-    }
-}
-
-extension Request {
-    /// Adds a proof of possession for an endpoint of the authorization server (RFC 9449 §5).
-    mutating func prove(with proof: ProofOfPossession) throws(TokenFailure) {
-        do {
-            headers.append(.dpop, validated: try proof.proof(for: method, to: origin, target))
-        } catch {
-            throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
-        }
+        return try ClientRequest(configuration, at: now).post(form, to: endpoint)
     }
 }
 

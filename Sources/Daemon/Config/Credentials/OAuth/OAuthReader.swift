@@ -9,7 +9,9 @@ struct OAuthReader {
         let (grant, installations) = (grant(), InstallationReader(oauth: section))
         let (authentication, proxy) = (authentication(for: grant), section[\.proxy])
         let installation = installations.installation(for: grant)
-        let (grants, discovery) = (GrantReader(oauth: section), DiscoveryReader(section: section))
+        let grants = GrantReader(oauth: section)
+        let fields = tokenFields(authentication)
+        let discovery = DiscoveryReader(section: section, tokenFields: fields)
         let parameters = ParameterReader(reading: section.reading, grant: grant)
         let settings = OAuthSettings(
             grant: grant,
@@ -34,7 +36,7 @@ struct OAuthReader {
             resources: section[\.resource],
             parameters: parameters.token(section[\.parameters]),
             authorizationParameters: parameters.authorization(section[\.authorizationParameters]),
-            tokenFields: tokenFields(authentication),
+            tokenFields: fields,
             grantExtension: grantExtension(grant, parameters),
             installation: installation,
             use: section[\.use],
