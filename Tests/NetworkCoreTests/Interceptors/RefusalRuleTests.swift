@@ -127,7 +127,7 @@ import Testing
             .stream(PiecedBody([Self.expired, " "]), length: nil),
         ] {
             let upstream = Upstream { arrived, count in
-                guard count == 1 else { return Response(status: 200) }
+                guard count == 0 else { return Response(status: 200) }
                 return Response(status: 200, headers: headers, body: body)
             }
             let chain = chain(RefusalRule(statuses: [200], phrase: "token_expired"), upstream)

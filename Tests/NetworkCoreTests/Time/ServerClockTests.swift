@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `the most precise response of the last second sets the clock`() {
-        let clock = ManualClock(wall: 1_700_000_000)
+        let clock = ManualClock(wall: 1_799_996_400)
         let serverClock = ServerClock(clock: clock)
         func learn() { serverClock.learn(from: [.date: "Fri, 15 Jan 2027 08:00:00 GMT"]) }
         learn()

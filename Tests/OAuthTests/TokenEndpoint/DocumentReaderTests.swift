@@ -213,7 +213,7 @@ import Testing
         _ = try await token { $0.proof = ProofOfPossession(key: key, clock: clock) }
         let proofs = try server.seen.map { seen in
             #expect(seen.headers.values(of: .dpop).count == 1)
-            return try SignedToken(Secret(try #require(seen.headers[.dpop]))).claims
+            return try Proof(try #require(seen.headers[.dpop])).claims
         }
         #expect(
             proofs.map { $0["htu"] as? String } == [
