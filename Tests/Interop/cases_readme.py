@@ -172,7 +172,8 @@ class GuideMachine(Machine):
                  "client_auth: none }")
         # The servers of the example are elsewhere, and the user has already signed in.
         for old, new in (("/etc/netproxy/state.key", key),
-                         ("http://10.9.0.1:2379", cluster.endpoints[0]),
+                         ("https://10.9.0.1:2379], ca: /etc/netproxy/etcd-ca.pem",
+                          cluster.endpoints[0] + "]"),
                          (grant, json.dumps(grant_of(endpoint, world))),
                          ("https://api.example.com", endpoint.base + "/api")):
             check(old in text, f"the guide's example has no {old}")

@@ -17,13 +17,49 @@ struct ClientRequest {
 
     func post(
         _ parameters: [FormParameter],
-        to endpoint: ServerEndpoint
+        to endpoint: ServerEndpoint,
+        as format: TokenRequestFormat = .form
     ) throws(TokenFailure) -> Request {
         try check(endpoint)
-        var headers = headers(of: "application/x-www-form-urlencoded")
+        let type =
+            switch format {
+            case .form: "application/x-www-form-urlencoded"
+            case .json: "application/json"
+            }
+        var headers = headers(of: type)
         var form = parameters
         try identify(&form, &headers)
-        return request(to: endpoint.without(form), headers, FormEncoding.encode(form))
+        let content =
+            switch format {
+            case .form: FormEncoding.encode(form)
+            case .json: try Self.json(form)
+            }
+        return request(to: endpoint.without(form), headers, content)
+    }
+
+    /// Returns the parameters as a JSON object.
+    private static func json(_ form: [FormParameter]) throws(TokenFailure) -> String {
+        enum Value: Encodable {
+            case text(String)
+            case list([String])
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                switch self {
+                case .text(let text): try container.encode(text)
+                case .list(let texts): try container.encode(texts)
+                }
+            }
+        }
+        let values = Dictionary(grouping: form.filter { !$0.value.isEmpty }, by: \.name)
+            .mapValues { $0.count == 1 ? Value.text($0[0].value) : .list($0.map(\.value)) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(values), as: UTF8.self)
+        } catch {
+            throw TokenFailure(.configuration, detail: "the parameters cannot be written as JSON")
+        }
     }
 
     /// Returns the request that presents a grant as JSON, with the assertion as its bearer token.
@@ -149,7 +185,8 @@ enum TokenRequest {
             return try ClientRequest(configuration, at: now)
                 .post(json: json, bearing: grant.secretParameters.first?.value, to: endpoint)
         }
-        return try ClientRequest(configuration, at: now).post(form, to: endpoint)
+        return try ClientRequest(configuration, at: now)
+            .post(form, to: endpoint, as: configuration.requestFormat)
     }
 }
 

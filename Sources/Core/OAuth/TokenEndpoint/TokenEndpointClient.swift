@@ -42,7 +42,10 @@ public struct TokenEndpointClient: OAuthService {
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let time = deadline - clock.now
-        var deadline = deadline
+        var (deadline, configuration) = (deadline, configuration)
+        if grant.refreshToken != nil, let endpoint = configuration.refreshEndpoint {
+            configuration.tokenEndpoint = endpoint
+        }
         var plan = RenewalPlan(grant.repeats == .byClient ? RenewalPlan.Remedy.ofRequest : [])
         let presentation = RenewalPlan.Presentation(grant: grant, use: .repeatedly)
         while true {

@@ -26,7 +26,7 @@ struct TokenResponseParser {
         headers = response.headers
         document =
             grant.json == nil
-            ? TokenDocument.parse(body, response.headers)
+            ? TokenDocument.parse(body, response.headers, configuration.responsePointers)
             : TokenDocument(installation: body, response.headers, at: receivedAt)
         let hasToken = document?.accessToken != nil || document?.idToken != nil
         words = hasToken && document?.error == nil ? nil : ProviderWords(body, response.headers)

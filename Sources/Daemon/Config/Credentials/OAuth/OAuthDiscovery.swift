@@ -19,7 +19,7 @@ struct DiscoveryReader {
             return nil
         }
         let found = [
-            section.tokenURL, section.authorizationURL, section.deviceURL,
+            section.tokenURL, section.refreshURL, section.authorizationURL, section.deviceURL,
             section.revocationURL, section.pushedURL, section.resource,
         ]
         for slot in found { slot.refuse("discover finds it; remove this, or discover") }

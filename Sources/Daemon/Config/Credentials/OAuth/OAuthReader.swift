@@ -18,6 +18,9 @@ struct OAuthReader {
             discovery: discovery.discovery(),
             issuer: issuer(proxy),
             tokenURL: endpoint(\.tokenURL, proxy) ?? installation.flatMap(InstallationReader.url),
+            refreshURL: endpoint(\.refreshURL, proxy),
+            requestFormat: section[\.requestFormat],
+            responsePointers: OAuthSettings.pointers(section[\.response]),
             authorizationURL: endpoint(\.authorizationURL, proxy),
             deviceURL: endpoint(\.deviceURL, proxy),
             revocationURL: endpoint(\.revocationURL, proxy),
@@ -133,6 +136,9 @@ private struct OAuthNeeds {
         }
         if !settings.grant.presentsRefreshTokens {
             section.refreshToken.refuse(
+                "the grant \(settings.grant.rawValue) does not use a refresh token"
+            )
+            section.refreshURL.refuse(
                 "the grant \(settings.grant.rawValue) does not use a refresh token"
             )
         }
