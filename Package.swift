@@ -196,8 +196,9 @@ let package = Package(
             "NetworkClient",
             at: "Client/NetworkClient",
             uses: [
-                "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression", "NetproxyInflation",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", logging, httpTypes,
+                "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression",
+                "NetproxyInflation", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                logging, httpTypes,
             ]
         ),
         module(

@@ -16,7 +16,8 @@ extension Decompressor {
     /// Creates a decoder for one content.
     package init(_ coding: Coding) {
         switch coding {
-        case .gzip, .deflate: self.init(coding.rawValue, ZlibEngine(coding == .gzip ? .gzip : .deflate))
+        case .gzip, .deflate:
+            self.init(coding.rawValue, ZlibEngine(coding == .gzip ? .gzip : .deflate))
         case .br: self.init(coding.rawValue, BrotliEngine())
         case .zstd: self.init(coding.rawValue, ZstdEngine())
         }

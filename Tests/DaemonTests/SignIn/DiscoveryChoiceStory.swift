@@ -119,7 +119,9 @@ extension DiscoveryStory {
         let server = try await ProtectedServer.start()
         server.rules.withLock { _ = $0.clients.insert("given") }
         let client = "client_id: given, client_secret: literal:c4nary-own, client_auth: post"
-        for (issuer, isRight) in [("https://login.example.com", false), ("\(server.base)/as", true)] {
+        for (issuer, isRight) in [
+            ("https://login.example.com", false), ("\(server.base)/as", true),
+        ] {
             let oauth = "auth: { oauth: { discover: true, issuer: '\(issuer)', \(client) } }"
             let channel = "tools:\n  upstream: \(server.base)/mcp\n  \(oauth)"
             try await DaemonHarness.run(channels: channel) { proxy in

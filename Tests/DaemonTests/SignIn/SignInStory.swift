@@ -121,7 +121,8 @@ import Testing
         }
     }
 
-    @Test func `a browser on another machine ends at an address that the user pastes`() async throws {
+    @Test func `a browser on another machine ends at an address that the user pastes`() async throws
+    {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()

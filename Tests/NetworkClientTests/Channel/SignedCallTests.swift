@@ -98,7 +98,9 @@ import Testing
         server.script(.respond(500, "oops", [:]), .respond(500, "oops", [:]))
         let error = await networkError { try await manager.send(endpoint) }
         #expect(error?.kind == .credentialUnavailable)
-        #expect(error?.detail.contains("the token endpoint https://login.example answered 500") == true)
+        #expect(
+            error?.detail.contains("the token endpoint https://login.example answered 500") == true
+        )
         #expect((error?.underlying as? OAuthFailure)?.kind == "transient")
         #expect(error?.retryAfter != nil)
         #expect(error?.status == 401)

@@ -160,10 +160,13 @@ import Testing
         #expect(other.arrived[0].request.headers[.acceptEncoding] == "identity")
     }
 
-    @Test(arguments: [
-        ("text/event-stream", nil), ("application/x-ndjson", nil), ("image/png", nil),
-        ("multipart/mixed", nil), ("application/grpc", nil), ("application/json", 64 * 1024 + 1),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("text/event-stream", nil), ("application/x-ndjson", nil), ("image/png", nil),
+            ("multipart/mixed", nil), ("application/grpc", nil),
+            ("application/json", 64 * 1024 + 1),
+        ] as [(String, Int?)]
+    )
     func `a success that cannot be an error message is passed on unread`(
         type: String,
         length: Int?

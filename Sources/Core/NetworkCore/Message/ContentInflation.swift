@@ -26,7 +26,9 @@ package enum ContentInflation {
         var content = content
         for name in names.reversed() {
             guard var decompressor = Decompressor(inflating: name) else {
-                throw fault("the content has the coding \(name), and only gzip and deflate are decoded")
+                throw fault(
+                    "the content has the coding \(name), and only gzip and deflate are decoded"
+                )
             }
             do {
                 let decoded = try inflate(content, by: &decompressor, upTo: limit)

@@ -165,11 +165,12 @@ struct RenewalBackoff {
 }
 
 extension OAuthFailure {
-    /// The death of a credential that has no refresh token.
+    /// Returns the death of a credential that has no refresh token.
     ///
     /// - Parameters:
     ///   - record: the stored record of a sign-in; `nil` without one.
     ///   - now: the time.
+    /// - Returns: the failure.
     static func signedOut(_ record: TokenRecord?, at now: Moment) -> OAuthFailure {
         var failure = OAuthFailure(
             kind: TokenFailure.Class.invalidGrant.rawValue,

@@ -47,7 +47,7 @@ enum JSONValue: Decodable {
         guard pointer.hasPrefix("/") else { return nil }
         var value = self
         for part in pointer.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            let name = part.replacing("~1", with: "/").replacing("~0", with: "~")
+            let name = String(part).replacing("~1", with: "/").replacing("~0", with: "~")
             switch value {
             case .object(let members):
                 guard let member = members[name] else { return nil }

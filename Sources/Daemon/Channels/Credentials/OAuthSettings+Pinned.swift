@@ -36,7 +36,8 @@ extension PinnedServer {
     /// server is the configured one, if any, so that the client's secret may be sent to it.
     func isOf(_ channel: ChannelConfiguration) -> Bool {
         let configured = channel.credentials.first?.oauth?.issuer
-        return ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) } == true
+        return ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) }
+            == true
             && configured.map(issuer.isSameIssuer) ?? true
     }
 }

@@ -107,7 +107,8 @@ struct ResourceDiscovery: Sendable {
             candidates = candidates.filter(issuer.isSameIssuer)
             guard !candidates.isEmpty else {
                 throw SignIn.Failure(
-                    description: "\(channel.name): \(channel.endpoint) names the authorization server "
+                    description:
+                        "\(channel.name): \(channel.endpoint) names the authorization server "
                         + "\(resource.issuers[0]), and auth.oauth.issuer is \(issuer). Nothing was sent "
                         + "there. If that server is right, set issuer to it and use a client of it"
                 )
