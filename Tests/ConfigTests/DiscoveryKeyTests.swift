@@ -21,8 +21,11 @@ import Testing
     }
 
     @Test func `a client with a secret authenticates with it`() throws {
-        let settings = try settings("discover: true, client_id: a, client_secret: env:S")
+        let settings = try settings(
+            "discover: true, issuer: https://l.example, client_id: a, client_secret: env:S"
+        )
         #expect(settings.clientAuthentication == .basic)
+        #expect(settings.issuer == "https://l.example")
         let other = try self.settings("discover: true, client_id: a")
         #expect(other.clientAuthentication == .none)
     }

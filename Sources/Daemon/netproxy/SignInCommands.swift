@@ -10,7 +10,8 @@ struct LoginCommand: AsyncParsableCommand {
         abstract: "Sign in to a channel or an identity.",
         discussion: """
             Opens the sign-in page in your browser if there is a desktop (or $BROWSER), prints its \
-            URL, and waits five minutes for the sign-in; with --device, or if the channel's grant is device_code, prints a URL and a \
+            URL, and waits five minutes for the sign-in. If the browser runs on another machine, paste \
+            the address at which it ends. With --device, or if the channel's grant is device_code, prints a URL and a \
             code for any device. Works with or without a running daemon.
             """
     )
@@ -64,7 +65,8 @@ struct LoginCommand: AsyncParsableCommand {
             try await signIn.onAnotherDevice()
         } else {
             try await signIn.throughBrowser(
-                noBrowser ? nil : BrowserOpener(environment: file.environment)
+                noBrowser ? nil : BrowserOpener(environment: file.environment),
+                pasted: Terminal.lines
             )
         }
     }

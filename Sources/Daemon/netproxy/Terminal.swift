@@ -2,11 +2,27 @@ import FoundationEssentials
 import Glibc
 import NetproxyPath
 import NetproxyRequestLog
+import NetproxySystem
 
 /// Standard output as a terminal.
 enum Terminal {
     /// Whether standard output is a terminal.
     static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// The lines of standard input; none in the background, where reading the terminal stops the program.
+    static var lines: AsyncStream<String> {
+        AsyncStream { continuation in
+            let isForeground =
+                isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp()
+            guard isForeground else { return continuation.finish() }
+            Task {
+                await OffLoop.run {
+                    while let line = readLine() { continuation.yield(line) }
+                }
+                continuation.finish()
+            }
+        }
+    }
 
     /// The style of readable lines on standard output.
     static var style: HumanLine.Style {

@@ -115,6 +115,43 @@ extension DiscoveryStory {
         }
     }
 
+    @Test func `a client's secret goes to no other server than its issuer`() async throws {
+        let server = try await ProtectedServer.start()
+        server.rules.withLock { _ = $0.clients.insert("given") }
+        let client = "client_id: given, client_secret: literal:c4nary-own, client_auth: post"
+        for (issuer, isRight) in [
+            ("https://login.example.com", false), ("\(server.base)/as", true),
+        ] {
+            let oauth = "auth: { oauth: { discover: true, issuer: '\(issuer)', \(client) } }"
+            let channel = "tools:\n  upstream: \(server.base)/mcp\n  \(oauth)"
+            try await DaemonHarness.run(channels: channel) { proxy in
+                if isRight {
+                    try await logIn(proxy, User())
+                    #expect(server.bodies("/token").allSatisfy { $0.contains("c4nary-own") })
+                } else {
+                    await #expect {
+                        try await logIn(proxy, User())
+                    } throws: { error in
+                        "\(error)".contains("auth.oauth.issuer is https://login.example.com")
+                    }
+                    #expect(server.bodies("/token").isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test func `a resource without metadata is protected by its own origin`() async throws {
+        let server = try await ProtectedServer.start()
+        server.rules.withLock { ($0.issuer, $0.isDescribed) = ("", false) }
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let user = User()
+            try await logIn(proxy, user)
+            #expect(try await proxy.exchange(Raw.get("/tools")).body == "tools")
+            #expect(user.pages.allSatisfy { $0["resource"] == nil })
+            #expect(server.bodies("/token").allSatisfy { !$0.contains("resource=") })
+        }
+    }
+
     @Test func `the server is named before a client is registered with it`() async throws {
         let server = try await ProtectedServer.start()
         server.rules.withLock { $0.metadata = #","scopes_supported":["read"]"# }

@@ -17,6 +17,8 @@ final class ProtectedServer: Sendable {
         var issued = 0
         /// The authorization servers of the resource; its own if `nil`.
         var servers: [String]?
+        /// Whether the resource has metadata (RFC 9728); MCP 2025-03-26 has none.
+        var isDescribed = true
         /// Additional metadata of the authorization server.
         var metadata = ""
     }
@@ -53,7 +55,7 @@ final class ProtectedServer: Sendable {
         return rules.withLock { rules in
             let servers = rules.servers ?? ["\(base)\(rules.issuer)", "https://other.example"]
             switch path {
-            case "/.well-known/oauth-protected-resource/mcp":
+            case "/.well-known/oauth-protected-resource/mcp" where rules.isDescribed:
                 return Raw.ok(
                     """
                     {"resource":"\(base)\(rules.resource)","scopes_supported":["all"],
@@ -110,6 +112,7 @@ final class ProtectedServer: Sendable {
     private func resource(_ path: String, _ request: RawMessage, _ rules: Rules) -> String {
         let token = request["Authorization"]?.dropFirst("Bearer ".count) ?? ""
         guard rules.tokens.contains(String(token)) else {
+            guard rules.isDescribed else { return Raw.response("401 Unauthorized") }
             return Raw.response(
                 "401 Unauthorized",
                 fields: [

@@ -121,6 +121,30 @@ import Testing
         }
     }
 
+    @Test func `a browser on another machine ends at an address that the user pastes`() async throws
+    {
+        let server = try await SignInServer.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let (lines, input) = AsyncStream<String>.makeStream()
+            let signedIn = Task { try await signIn.throughBrowser(pasted: lines) }
+            let page = try await terminal.page()
+            let redirect = try #require(page["redirect_uri"])
+            let state = try #require(page["state"])
+            input.yield("")
+            input.yield("yes")
+            input.yield("\(redirect)?code=evil&state=guess")
+            input.yield("  \(redirect)?code=good&state=\(state)#  ")
+            try await signedIn.value
+            #expect(terminal.lines.contains { $0.contains("it has no query") })
+            #expect(terminal.lines.contains { $0.contains("does not belong to this sign-in") })
+            #expect(server.forms("/token").count == 1)
+            #expect(try await proxy.exchange(Raw.get("/mail/inbox")).body == "mail")
+        }
+    }
+
     private static var hasIPv6: Bool {
         guard let address = SocketAddress(ip: "::1", port: 0) else { return false }
         do throws(IOError) {

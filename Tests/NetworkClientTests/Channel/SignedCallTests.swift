@@ -19,17 +19,20 @@ import Testing
         _ store: any TokenStoring = MemoryTokenStore(),
         grant: OAuthConfiguration.Grant = .refreshToken(initial: Secret("initial"))
     ) -> OAuthManager {
-        OAuthManager(
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: .init(
+                origin: Origin(scheme: .https, host: "login.example"),
+                target: "/token"
+            ),
+            clientID: "app",
+            grant: grant
+        )
+        // A failure is visible immediately, without advancing the clock.
+        configuration.failurePatience = .zero
+        return OAuthManager(
             service: TokenEndpointClient(transport: server, clock: clock),
             tokenStore: store,
-            configuration: OAuthConfiguration(
-                tokenEndpoint: .init(
-                    origin: Origin(scheme: .https, host: "login.example"),
-                    target: "/token"
-                ),
-                clientID: "app",
-                grant: grant
-            ),
+            configuration: configuration,
             clock: clock
         )
     }
@@ -58,6 +61,49 @@ import Testing
         #expect(api.seen.map(\.status) == [200, 401, 200])
         #expect(api.seen.last?.body == "abc")
         #expect(server.requests.count == 2)
+    }
+
+    @Test(arguments: [AuthorizationRequirement.required, .optional])
+    func `a call that finds the sign-in dead says so, and is not sent unsigned`(
+        requirement: AuthorizationRequirement
+    ) async throws {
+        let manager = manager(oauth())
+        var endpoint = endpoint
+        endpoint.authorization = requirement
+        try await manager.send(endpoint)
+        server.revokeAll()
+        for call in 1...2 {
+            let error = await networkError { try await manager.send(endpoint) }
+            #expect(error?.kind == .reauthorizationRequired)
+            #expect(error?.detail.contains("sign in again") == true)
+            // The API has refused the first call.
+            #expect(error?.status == (call == 1 ? 401 : nil))
+        }
+        #expect(api.seen.count == 2)
+        #expect(api.seen.allSatisfy { $0.authorization == ["Bearer access-1"] })
+    }
+
+    @Test func `an optional call before the first sign-in is sent unsigned`() async throws {
+        var endpoint = endpoint
+        endpoint.authorization = .optional
+        let manager = manager(oauth(grant: .refreshToken(initial: nil)))
+        _ = await networkError { try await manager.send(endpoint) }
+        #expect(api.seen.map(\.authorization) == [[]])
+    }
+
+    @Test func `a call that fails for lack of a new token names the cause`() async throws {
+        let manager = manager(oauth())
+        try await manager.send(endpoint)
+        server.revokeAccess()
+        server.script(.respond(500, "oops", [:]), .respond(500, "oops", [:]))
+        let error = await networkError { try await manager.send(endpoint) }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(
+            error?.detail.contains("the token endpoint https://login.example answered 500") == true
+        )
+        #expect((error?.underlying as? OAuthFailure)?.kind == "transient")
+        #expect(error?.retryAfter != nil)
+        #expect(error?.status == 401)
     }
 
     @Test func `client credentials are requested once`() async throws {

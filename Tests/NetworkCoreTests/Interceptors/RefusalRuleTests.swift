@@ -96,6 +96,122 @@ import Testing
         #expect(String(decoding: content.array, as: UTF8.self) == "first " + long)
     }
 
+    // MARK: - Successes
+
+    private static let expired = #"{"errors":[{"message":"token_expired"}]}"#
+
+    /// Sends a request to an upstream whose first response is a success with this body and these fields.
+    private func success(
+        _ body: @autoclosure @escaping @Sendable () -> HTTPBody,
+        _ headers: HTTPHeaders = [.contentType: "application/json"],
+        to request: Request = .forTests()
+    ) async throws -> (response: Response, context: RequestContext, upstream: Upstream) {
+        let upstream = Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            return Response(status: 200, headers: headers, body: body())
+        }
+        let rule = RefusalRule(statuses: [200], phrase: "token_expired")
+        let (response, context) = try await chain(rule, upstream).exchange(request)
+        return (response, context, upstream)
+    }
+
+    @Test(arguments: [nil, "application/graphql-response+json; charset=utf-8", "text/xml"])
+    func `a success that says that the token has expired is a refusal`(
+        type: String?
+    ) async throws {
+        let headers: HTTPHeaders = type.map { [.contentType: $0] } ?? [:]
+        for body in [
+            HTTPBody.bytes(ByteSlice(Self.expired)),
+            .stream(PiecedBody(["{", Self.expired]), length: Self.expired.utf8.count + 1),
+            // Of unknown length: the first piece decides.
+            .stream(PiecedBody([Self.expired, " "]), length: nil),
+        ] {
+            let upstream = Upstream { arrived, count in
+                guard count == 0 else { return Response(status: 200) }
+                return Response(status: 200, headers: headers, body: body)
+            }
+            let chain = chain(RefusalRule(statuses: [200], phrase: "token_expired"), upstream)
+            let (_, context) = try await chain.exchange(.forTests())
+            #expect(context.retries == [.unauthorized])
+        }
+    }
+
+    @Test(arguments: ["gzip", "deflate"]) func `compressed content is searched`(
+        coding: String
+    ) async throws {
+        let content = Array(Self.expired.utf8)
+        let coded = coding == "gzip" ? StoredCoding.gzip(content) : StoredCoding.deflate(content)
+        let (_, context, _) = try await success(
+            .bytes(ByteSlice(coded)),
+            [.contentType: "application/json", .contentEncoding: coding]
+        )
+        #expect(context.retries == [.unauthorized])
+    }
+
+    @Test func `the API uses a coding that can be searched`() async throws {
+        var request = Request.forTests()
+        request.headers.append(.acceptEncoding, validated: "br, zstd;q=0.9, gzip;q=0.5, deflate")
+        let (_, _, upstream) = try await success(.empty, to: request)
+        #expect(
+            upstream.arrived[0].request.headers[.acceptEncoding] == "gzip;q=0.5, deflate"
+        )
+        request.headers = [.acceptEncoding: "br"]
+        let other = try await success(.empty, to: request).upstream
+        #expect(other.arrived[0].request.headers[.acceptEncoding] == "identity")
+    }
+
+    @Test(
+        arguments: [
+            ("text/event-stream", nil), ("application/x-ndjson", nil), ("image/png", nil),
+            ("multipart/mixed", nil), ("application/grpc", nil),
+            ("application/json", 64 * 1024 + 1),
+        ] as [(String, Int?)]
+    )
+    func `a success that cannot be an error message is passed on unread`(
+        type: String,
+        length: Int?
+    ) async throws {
+        let body = PiecedBody(["token_expired"])
+        let (response, context, _) = try await success(
+            .stream(body, length: length),
+            [.contentType: type]
+        )
+        guard case .stream(let source, _) = response.body else {
+            Issue.record("the body is not a stream")
+            return
+        }
+        #expect(source === body)
+        #expect(context.retries.isEmpty)
+        #expect(tokens.accepted == 1)
+    }
+
+    @Test func `a success in a coding that cannot be decoded is passed on unread`() async throws {
+        let body = PiecedBody(["token_expired"])
+        let headers: HTTPHeaders = [.contentType: "application/json", .contentEncoding: "br"]
+        let (response, _, _) = try await success(.stream(body, length: 13), headers)
+        guard case .stream(let source, _) = response.body else {
+            Issue.record("the body is not a stream")
+            return
+        }
+        #expect(source === body)
+    }
+
+    @Test func `a stream is passed on after its first piece`() async throws {
+        let (response, _, _) = try await success(.stream(StalledBody("{"), length: nil))
+        guard case .stream(let source, _) = response.body else {
+            Issue.record("the body is not a stream")
+            return
+        }
+        #expect(try await source.next() == ByteSlice("{"))
+    }
+
+    @Test func `a success without the phrase proves the token`() async throws {
+        let (response, context, _) = try await success(.bytes(ByteSlice(#"{"data":1}"#)))
+        #expect(try await response.body.collect(upTo: 99) == ByteSlice(#"{"data":1}"#))
+        #expect(context.retries.isEmpty)
+        #expect(tokens.accepted == 1)
+    }
+
     /// An API that names its errors in a field, or else in the content.
     private struct NamedErrors: RefusalReading {
         func isRefusal(_ headers: HTTPHeaders) -> Bool? {

@@ -56,6 +56,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("Sat, 16 Jan 2027 08:00:00 GMT", 86_400), ("Thu, 14 Jan 2027 08:00:00 GMT", -86_400),
+        ("Sat, 16 Jan 2027 08:00:01 GMT", 0), ("Thu, 14 Jan 2027 07:59:59 GMT", 0),
+        ("Fri, 31 Dec 9998 00:00:00 GMT", 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+    ])
+    func `a date further off than a day does not set the clock`(
+        date: String,
+        offset: Int
+    ) throws {
+        let server = ServerClock(clock: ManualClock())
+        server.learn(from: try headers(date))
+        #expect(server.offset == .seconds(offset))
+    }
+
     @Test func `an invalid date does not set the clock`() throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))
@@ -65,7 +79,7 @@ import Testing
     }
 
     @Test func `the most precise response of the last second sets the clock`() {
-        let clock = ManualClock(wall: 1_700_000_000)
+        let clock = ManualClock(wall: 1_799_996_400)
         let serverClock = ServerClock(clock: clock)
         func learn() { serverClock.learn(from: [.date: "Fri, 15 Jan 2027 08:00:00 GMT"]) }
         learn()

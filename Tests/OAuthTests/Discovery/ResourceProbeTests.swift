@@ -107,11 +107,59 @@ import Testing
         #expect(await failure().contains("names '\(place)' as the place"))
     }
 
-    @Test func `redirects are not followed`() async {
+    @Test func `metadata one redirect away on the same origin is read`() async throws {
         server.script("/mcp", .challenge(401, []))
-        server.script(inserted, .challenge(302, []))
-        #expect(await failure().contains("redirects are not followed"))
+        server.script(inserted, .redirect(301, "\(inserted)/"))
+        server.script("\(inserted)/", document)
+        #expect(try await find().resource.issuers.first == "https://a.example.com")
+    }
+
+    @Test func `metadata on another origin is not read, and a redirect to it is shown`() async {
+        server.script("/mcp", .json(200, "{}"))
+        server.script(inserted, .redirect(302, "https://evil.example/meta"))
+        #expect(await failure().contains("a redirect to 'https://evil.example/meta'"))
         #expect(server.seen.allSatisfy { $0.url.hasPrefix("https://mcp.example.com/") })
+    }
+
+    @Test func `compressed metadata is read`() async throws {
+        server.script("/mcp", .challenge(401, []))
+        guard case .json(_, let text) = document else { return }
+        server.script(inserted, .coded(200, StoredCoding.gzip(text), "gzip"))
+        #expect(try await find().resource.scopes == ["all"])
+    }
+
+    // MARK: - MCP 2025-03-26
+
+    @Test(arguments: [nil, "<!doctype html>"])
+    func `the authorization server of a resource without metadata is its own origin`(
+        page: String?
+    ) async throws {
+        server.script("/mcp", .challenge(401, [#"Bearer scope="read""#]))
+        if let page { server.script(inserted, .json(200, page)) }
+        let found = try await find()
+        #expect(found.resource.issuers == ["https://mcp.example.com"])
+        #expect(found.resource.evidence == .origin)
+        #expect(found.challengedScopes == ["read"])
+    }
+
+    @Test func `a 401 that names metadata needs that metadata`() async {
+        server.script(
+            "/mcp",
+            .challenge(401, [#"Bearer resource_metadata="https://mcp.example.com/meta""#])
+        )
+        #expect(await failure().contains("has no metadata of a protected resource (RFC 9728)"))
+    }
+
+    @Test func `the metadata of another resource is an error`() async {
+        server.script("/mcp", .challenge(401, []))
+        server.script(
+            inserted,
+            .json(
+                200,
+                #"{"resource":"https://mcp.example.com/other","authorization_servers":["https://a"]}"#
+            )
+        )
+        #expect(await failure().contains("is about the resource"))
     }
 
     @Test func `a page instead of a document is skipped`() async throws {

@@ -179,15 +179,15 @@ import Testing
     {
         let harness = OAuthHarness()
         _ = try await harness.token()
-        for generation in 1..<5 { #expect(await harness.reject(generation) == .replay) }
-        #expect(await harness.reject(5) == .passThrough(.excess))
-        #expect(harness.requests == 5)
+        for generation in 1...5 { #expect(await harness.reject(generation) == .replay) }
+        #expect(await harness.reject(6) == .passThrough(.excess))
+        #expect(harness.requests == 6)
         // An endpoint that refuses every token must not affect the other endpoints.
-        #expect(try await harness.token() == "Bearer access-5")
-        #expect(await harness.reject(5) == .passThrough(.excess))
-        #expect(harness.requests == 5)
-        harness.clock.advance(by: .seconds(31))
         #expect(try await harness.token() == "Bearer access-6")
+        #expect(await harness.reject(6) == .passThrough(.excess))
+        #expect(harness.requests == 6)
+        harness.clock.advance(by: .seconds(31))
+        #expect(try await harness.token() == "Bearer access-7")
     }
 
     @Test func `the same token again does not count as progress`() async throws {

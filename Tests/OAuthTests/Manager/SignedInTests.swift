@@ -1,7 +1,8 @@
 import NetworkCore
-import OAuth
 import TestSupport
 import Testing
+
+@testable import OAuth
 
 /// The values of `isSignedIn`.
 @Suite struct SignedInTests {
@@ -111,6 +112,37 @@ import Testing
         harness.clock.advance(by: .seconds(60))
         try await harness.manager.forceRefresh()
         #expect(await harness.manager.status().refreshExpiresIn == .seconds(7140))
+    }
+
+    @Test func `a sign-in without a refresh token lasts as long as its token`() async throws {
+        let store = MemoryTokenStore()
+        let harness = harness(nil, store)
+        let response = TokenResponse(accessToken: Secret("alone"), lifetime: .seconds(3600))
+        try await store.keepSignIn(
+            response,
+            configuration: harness.manager.configuration,
+            asked: harness.clock.wallNow,
+            clock: harness.clock
+        )
+        #expect(try await harness.token() == "Bearer alone")
+        #expect(harness.manager.isSignedIn)
+        harness.clock.advance(by: .seconds(3600))
+        #expect(!harness.manager.isSignedIn)
+        let error = await harness.failure()
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect((error?.underlying as? OAuthFailure)?.signIn == .ended)
+    }
+
+    @Test func `a failure before the first sign-in, and after a sign-out, names no ended sign-in`()
+        async throws
+    {
+        let harness = harness(nil, MemoryTokenStore())
+        let first = await harness.failure()
+        #expect((first?.underlying as? OAuthFailure)?.signIn == .missing)
+        try await harness.manager.signIn(with: .refreshToken(Secret("initial")))
+        try await harness.manager.forget()
+        let second = await harness.failure()
+        #expect((second?.underlying as? OAuthFailure)?.signIn == .missing)
     }
 
     @Test func `the tokens of a sign-in replace the configured token`() async throws {

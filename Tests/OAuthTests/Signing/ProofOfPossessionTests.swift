@@ -65,10 +65,10 @@ import Testing
     }
 
     @Test func `each server has its nonce and its clock`() throws {
-        let clock = ManualClock()
+        let clock = ManualClock(wall: 784_108_177)
         let proof = ProofOfPossession(key: try SigningKey(pem: SampleKeys.p256), clock: clock)
         let other = Origin(scheme: .https, host: "other.example.com")
-        // The Date of RFC 9110 §5.6.7, in seconds since 1970.
+        // The Date of RFC 9110 §5.6.7, an hour ahead of our clock.
         proof.learn(
             from: ["DPoP-Nonce": "n1", .date: "Sun, 06 Nov 1994 08:49:37 GMT"],
             of: origin,

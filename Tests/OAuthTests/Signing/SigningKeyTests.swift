@@ -150,6 +150,25 @@ import Testing
         #expect(account.key.algorithm == .rs256)
     }
 
+    @Test(arguments: [
+        (#"{"type":"external_account","audience":"canary"}"#, "external_account", "token_exchange"),
+        (#"{"type":"impersonated_service_account"}"#, "impersonated_service_account", "itself"),
+        (#"{"type":"authorized_user","client_id":"canary"}"#, "authorized_user", "refresh_token"),
+        (#"{"installed":{"client_id":"canary"}}"#, "client_secret", "authorization_code"),
+    ])
+    func `the error for another file of Google names its type and the next step`(
+        file: String,
+        type: String,
+        advice: String
+    ) {
+        #expect {
+            try ServiceAccountKey(json: Secret(file))
+        } throws: { error in
+            "\(error)".contains("of the type \(type),") && "\(error)".contains(advice)
+                && !"\(error)".contains("canary")
+        }
+    }
+
     @Test func `a file without an account is refused, and not quoted`() throws {
         let file = try file(["private_key": "canary-9f3", "token_uri": "https://x.example/t"])
         #expect {

@@ -21,6 +21,10 @@ final class ScriptedServer: HTTPTransport {
         case busy(HTTPStatus, String, retryAfter: String)
         /// A status with lines of `WWW-Authenticate`.
         case challenge(HTTPStatus, [String])
+        /// Content in a coding.
+        case coded(HTTPStatus, [UInt8], String)
+        /// A redirect to a place.
+        case redirect(HTTPStatus, String)
         case unreachable
         case lost
     }
@@ -81,6 +85,17 @@ final class ScriptedServer: HTTPTransport {
             var headers = HTTPHeaders()
             for line in lines { headers.append(.wwwAuthenticate, validated: line) }
             return Response(status: status, headers: headers)
+        case .coded(let status, let content, let coding):
+            return Response(
+                status: status,
+                headers: try HTTPHeaders(validating: [.contentEncoding: coding]),
+                body: .bytes(ByteSlice(content))
+            )
+        case .redirect(let status, let place):
+            return Response(
+                status: status,
+                headers: try HTTPHeaders(validating: [.location: place])
+            )
         case .unreachable:
             throw NetworkError(
                 .connectionRefused,

@@ -192,15 +192,6 @@ import Testing
 }
 
 @Suite struct TokenRefusals {
-    @Test(arguments: [301, 302, 303, 307, 308] as [HTTPStatus])
-    func `a redirect is refused and not followed`(_ status: HTTPStatus) async {
-        let endpoint = TokenEndpoint()
-        let headers: HTTPHeaders = [.location: "https://elsewhere.example/token"]
-        let failure = await endpoint.failure(status, "", headers)
-        #expect(failure?.kind == .configuration)
-        #expect(endpoint.transport.count == 1)
-    }
-
     @Test(arguments: [400, 401, 500] as [HTTPStatus])
     func `invalid_grant counts at any status`(_ status: HTTPStatus) async {
         let body = #"{"error":"invalid_grant","error_description":"revoked"}"#

@@ -1,4 +1,5 @@
 import NetproxyDecompression
+import NetproxyInflation
 import Synchronization
 
 extension ContentCodings {

@@ -121,12 +121,12 @@ extension DefaultStringInterpolation {
 public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
     /// The credential is required: without an authorizer or a credential, the request is not sent.
     case required
-    /// The credential is used if the channel has an authorizer and no sign-in is needed.
+    /// The credential is used if the channel has an authorizer and a user has signed in, or no sign-in is
+    /// needed.
     ///
-    /// If the authorizer requires a sign-in first (`reauthorization_required`), the request is sent without
-    /// the
-    /// credential. If the credential is only temporarily unavailable (`credential_unavailable`), the call
-    /// fails.
+    /// Before the first sign-in and after a sign-out, the request is sent without a credential. If the sign-in
+    /// has ended (`reauthorization_required`), or the credential is temporarily unavailable
+    /// (`credential_unavailable`), the call fails.
     case optional
     /// The credential is never used, as for sign-in pages and public content.
     ///

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OAuth
 
 /// The path of every call: build, send through the chain, validate, report.
 ///
@@ -181,7 +182,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             report { .received(exchange) }
             return (result, exchange)
         } catch {
-            var error = NetworkError.of(error).asking(call.request)
+            var error = NetworkError.of(error).seenByCaller.asking(call.request)
             error.response?.decoder = decoder(of: call)
             exchange.status = error.response?.status
             exchange.headers = error.response?.headers
@@ -249,15 +250,36 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         guard let cause = call.validation.objection(to: response) else { return response }
         let refusal = exchange.context.redirects.last?.refusal
         let objection = refusal.map { "\(cause); the redirect was not followed: \($0)" } ?? cause
+        let lack = await lackOfCredential(exchange.context)
         guard case .stream = response.body else {
-            throw await NetworkError.unacceptable(response, objection)
+            throw await NetworkError.unacceptable(response, objection).because(of: lack)
         }
         return try await TimeLimit.run(
             until: contentDeadline(call, exchange),
             on: channel.clock,
             setBy: call.timeSetting
         ) {
-            throw await NetworkError.unacceptable(response, objection)
+            throw await NetworkError.unacceptable(response, objection).because(of: lack)
+        }
+    }
+
+    /// Returns the reason why a refused credential could not be renewed; `nil` if no renewal failed.
+    private func lackOfCredential(_ context: RequestContext) async -> NetworkError? {
+        switch context.authorization?.notReplayed {
+        case .refreshFailed, .reauthorizationRequired: break
+        default: return nil
+        }
+        guard let authorizer = channel.authorizer else { return nil }
+        do {
+            // The reason is known, so nothing is waited for.
+            _ = try await authorizer.credential(until: authorizer.clock.now)
+            return nil
+        } catch let error as NetworkError
+            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
+        {
+            return error
+        } catch {
+            return nil
         }
     }
 
@@ -282,8 +304,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
+            && (error.underlying as? OAuthFailure)?.signIn != .ended
         {
-            // There is no credential, and the request has not been sent yet.
+            // No user has signed in, and the request has not been sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
             return try await chain(call, exchange, .unsigned)

@@ -48,3 +48,22 @@ extension HTTPBody {
         }
     }
 }
+
+extension NetworkError {
+    /// The error as the caller of a method sees it: a canceled call was canceled by the caller.
+    var seenByCaller: NetworkError {
+        guard kind == .cancelled else { return self }
+        var error = NetworkError.cancelled
+        (error.source, error.response, error.resumePoint) = (source, response, resumePoint)
+        return error
+    }
+
+    /// Returns the error for a response that a missing credential caused, with the response; this error
+    /// without a lack.
+    func because(of lack: NetworkError?) -> NetworkError {
+        guard var error = lack else { return self }
+        error.response = response
+        error.underlying = error.underlying ?? lack
+        return error
+    }
+}

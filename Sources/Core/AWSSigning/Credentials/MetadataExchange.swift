@@ -27,12 +27,8 @@ struct MetadataExchange: Sendable {
         until deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> (status: HTTPStatus, content: [UInt8]) {
         do {
-            let answer = try await transport.answer(
-                to: request,
-                upTo: Self.limit,
-                until: deadline,
-                on: clock
-            )
+            let answer = try await DocumentReader(over: transport, clock: clock)
+                .document(for: request, upTo: Self.limit, until: deadline)
             serverClock.learn(from: answer.response.headers)
             return (answer.response.status, answer.content.array)
         } catch {

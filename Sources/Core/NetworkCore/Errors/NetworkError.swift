@@ -82,7 +82,8 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public package(set) var request: Asked?
     /// The part of the chain that first threw the error.
     public var source = Source.unknown
-    /// The error of another library, if it caused this one.
+    /// The error that caused this one: of another library, `OAuthFailure` if a credential could not be
+    /// renewed, or `CancellationError`.
     public var underlying: (any Error)?
     /// The position from which an interrupted download can resume.
     public var resumePoint: ResumePoint?
@@ -100,6 +101,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         self.retry = retry
         self.detail = detail
         self.retryAfter = retryAfter
+        if kind == .cancelled { underlying = CancellationError() }
     }
 
     /// Creates an error for which netproxy generates a response with this status.
@@ -202,9 +204,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     package static var cancelled: NetworkError {
-        var error = NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
-        error.underlying = CancellationError()
-        return error
+        NetworkError(.cancelled, side: .downstream, detail: "the call was canceled")
     }
 
     /// Returns the error for a request that cannot be sent, so no server has processed it.

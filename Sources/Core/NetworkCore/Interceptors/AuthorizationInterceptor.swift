@@ -128,7 +128,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         credential.proof?.learn(from: response.headers, of: request.origin)
         credential.signing?.learn(from: response)
         // The error of a gateway does not show whether the token is valid.
-        if !credential.isProven, !rules.refusals.mayApply(to: response.status),
+        if !credential.isProven, !rules.refusals.mayApply(to: response),
             response.status.rawValue < 500,
             !RPCStatus.isRefusal(response, over: context.version), credential.prove()
         {

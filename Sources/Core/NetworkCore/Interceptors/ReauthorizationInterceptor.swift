@@ -49,6 +49,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var request = request
+        if refusals.searchesContent { ContentInflation.restrict(&request.headers) }
         let length = request.body.length
         let buffer =
             replays ? request.keepBody(upTo: replayLimit, spill: spill, length: length) : nil
@@ -58,7 +59,10 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             let isRPC = RPCStatus.isRefusal(response, over: context.version)
             let content = isRPC ? nil : await readAhead(&response)
             guard isRPC || refusals.applies(to: response.status, response.headers, content)
-            else { return response }
+            else {
+                noteAcceptance(of: response, context)
+                return response
+            }
             let (cause, credential): (RetryReason, Credential?)
             switch await decide(on: response, content, to: request, &context) {
             case .passThrough(let reason): return try leave(response, as: reason, &context)
@@ -92,13 +96,16 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Whether there is no body to keep for a replay, so that the chain can send the request first.
     func begin(_ request: borrowing Request) -> Bool {
+        if refusals.searchesContent, request.headers.contains(HTTPFieldName.acceptEncoding) {
+            return false
+        }
         guard replays, case .stream = request.body else { return true }
         return false
     }
 
     /// Whether the credential was not refused.
     func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
-        !(refusals.mayApply(to: response.status)
+        !(refusals.mayApply(to: response)
             || RPCStatus.isRefusal(response, over: context.version))
             || context.authorization == nil
     }
@@ -106,8 +113,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     /// Reads the part of the content that helps to evaluate a response.
     ///
     /// For a 401, this is the part that has already arrived, since an API may describe the error there. For
-    /// another
-    /// status, it is all content, if the rule requires it.
+    /// another status, it is the part that the rule requires.
     private func readAhead(_ response: inout Response) async -> ByteSlice? {
         let reach: PeekedBody.Reach
         if response.status == 401 {
@@ -115,14 +121,22 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             guard type.contains("json") else { return nil }
             reach = .arrived
         } else {
-            guard refusals.needsContent(of: response.status, response.headers) else { return nil }
-            reach = .whole
+            guard let needed = refusals.reach(into: response) else { return nil }
+            reach = needed
         }
-        return await PeekedBody.peek(
-            into: &response.body,
-            upTo: RefusalRule.searchLimit,
-            reach
-        )
+        let limit = RefusalRule.searchLimit
+        let content = await PeekedBody.peek(into: &response.body, upTo: limit, reach)
+        return content.flatMap {
+            ContentInflation.beginning(of: $0, response.headers, upTo: limit)
+        }
+    }
+
+    /// Records that a success was no refusal, which only its content has shown.
+    private func noteAcceptance(of response: Response, _ context: RequestContext) {
+        guard response.status.kind == .successful, let credential = context.sentCredential,
+            !credential.isProven, credential.prove()
+        else { return }
+        authorizer.accepted(credential)
     }
 
     /// Sends the request for the first time.

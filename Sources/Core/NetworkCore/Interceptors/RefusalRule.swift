@@ -3,9 +3,8 @@ import NetproxyBytes
 /// The responses that may refuse the credential.
 ///
 /// A 401 always does (RFC 9110 §15.5.2). Some APIs respond to an expired token with another status, such as
-/// 400
-/// or 403, which usually has another meaning. Those statuses must be listed, and their content can narrow
-/// them.
+/// 400 or 403, or 200 with an error in the content (GraphQL), which usually has another meaning. Those
+/// statuses must be listed, and their content can narrow them.
 public struct RefusalRule: Sendable, Hashable {
     /// The maximum size of the searched content; error messages are short.
     static let searchLimit = 64 * 1024
@@ -35,19 +34,45 @@ public struct RefusalRule: Sendable, Hashable {
         self.further = further
     }
 
-    /// Whether a response with this status may be a refusal.
-    func mayApply(to status: HTTPStatus) -> Bool {
-        status == 401 || (!statuses.isEmpty && statuses.contains(status))
-            || further?.statuses.contains(status) == true
+    /// Whether a response with this head may be a refusal.
+    func mayApply(to response: borrowing Response) -> Bool {
+        let status = response.status
+        if status == 401 || further?.statuses.contains(status) == true { return true }
+        guard !statuses.isEmpty, statuses.contains(status) else { return false }
+        return status.kind != .successful || phrase == nil || RefusalRule.isShortText(response)
     }
 
-    /// Whether the content decides if a response with this status and these fields is a refusal.
+    /// Whether content is searched, so that the API must not use a coding that is not decoded here.
+    var searchesContent: Bool { phrase != nil }
+
+    /// The part of the content that decides whether a response is a refusal; `nil` if the head decides.
     ///
-    /// The rule must apply to the status, and the status must not be 401.
-    func needsContent(of status: HTTPStatus, _ headers: HTTPHeaders) -> Bool {
-        (phrase != nil && statuses.contains(status))
+    /// The rule must apply to the response, and the status must not be 401. A success of unknown length may
+    /// be a stream: only its first piece is examined, and the rest is not waited for.
+    func reach(into response: borrowing Response) -> PeekedBody.Reach? {
+        let (status, headers) = (response.status, response.headers)
+        let isNeeded =
+            (phrase != nil && statuses.contains(status))
             || further.map { $0.statuses.contains(status) && $0.reader.isRefusal(headers) == nil }
                 ?? false
+        guard isNeeded else { return nil }
+        return status.kind == .successful && response.body.length == nil ? .firstPiece : .whole
+    }
+
+    /// Whether a success has content that can be an error message: text, of which the length is unknown
+    /// or within the limit, and which is no stream of events or parts.
+    private static func isShortText(_ response: borrowing Response) -> Bool {
+        if let length = response.body.length, length == 0 || length > searchLimit { return false }
+        if let coding = response.headers[.contentEncoding] {
+            guard ContentInflation.isDecodable(coding) else { return false }
+        }
+        guard let type = response.headers[.contentType]?.lowercased() else { return true }
+        let essence = type.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+        let isStream = ["event-stream", "ndjson", "jsonl", "json-seq", "stream+json", "json-lines"]
+            .contains { essence.hasSuffix($0) }
+        return !isStream
+            && (essence.hasPrefix("text/") || essence.hasSuffix("json") || essence.hasSuffix("xml")
+                || essence == "application/x-www-form-urlencoded")
     }
 
     /// Whether a response is a refusal; the rule must apply to its status.

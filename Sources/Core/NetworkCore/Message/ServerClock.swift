@@ -9,6 +9,9 @@ public final class ServerClock: Sendable {
     /// The largest ignored difference; `Date` has whole seconds, and the response takes time to arrive.
     package static let blur = Duration.seconds(5)
 
+    /// The largest accepted difference: a machine whose clock is further off finds no certificate valid.
+    package static let reach = Duration.seconds(24 * 3600)
+
     private let clock: any NetworkClock
     /// The last time on the server's clock, and the time of its arrival on the monotonic clock.
     private let seen = Mutex<(date: UnixTime, at: ContinuousClock.Instant)?>(nil)
@@ -33,11 +36,13 @@ public final class ServerClock: Sendable {
     /// Updates the clock from a response that has just arrived.
     ///
     /// Ignores a response without a valid `Date`, and one that a cache has stored (`Age`, RFC 9111 §5.1),
-    /// because its
-    /// date is old.
+    /// because its date is old. Also ignores a date further off than a day, which would set the times of
+    /// signed tokens.
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }
         guard let date = headers[.date].flatMap({ RetryAfter.date($0) }) else { return }
+        let distance = date - clock.wallNow
+        guard max(distance, .zero - distance) <= Self.reach else { return }
         let now = clock.now
         seen.withLock { seen in
             // `Date` omits fractions of a second, so an earlier response may have been more accurate.

@@ -53,6 +53,8 @@ extension PeekedBody {
     enum Reach {
         /// The part that has arrived, without waiting.
         case arrived
+        /// The first piece, which is waited for, and the part that has arrived with it.
+        case firstPiece
         /// The whole body, up to the limit.
         case whole
     }
@@ -86,7 +88,7 @@ extension PeekedBody {
                 content.append(contentsOf: piece.array)
                 continue
             }
-            guard reach == .whole else { break }
+            guard reach == .whole || reach == .firstPiece && ahead.isEmpty else { break }
             do {
                 guard let piece = try await source.nextUnlessCancelled() else {
                     isAtEnd = true

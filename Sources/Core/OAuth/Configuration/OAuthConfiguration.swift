@@ -87,6 +87,16 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// `DiscoveringTokenClient` is the service that reads the metadata.
     public var tokenEndpoint: TokenEndpoint
+    /// The endpoint that refresh tokens are presented to; `nil` for the token endpoint.
+    public var refreshEndpoint: ServerEndpoint?
+    /// The format of token requests.
+    ///
+    /// Default a form.
+    public var requestFormat = TokenRequestFormat.form
+    /// The places of the members of token responses, as JSON pointers (RFC 6901).
+    ///
+    /// A member with a pointer is looked for nowhere else. Default none.
+    public var responsePointers: [TokenResponseMember: String] = [:]
     /// The server's issuer identifier, byte for byte; `nil` if unknown.
     public var issuer: String?
     /// The client identifier.

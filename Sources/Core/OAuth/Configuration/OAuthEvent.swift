@@ -71,7 +71,7 @@ public enum StoreFault: String, Sendable, CaseIterable {
 }
 
 /// A failed attempt to get a token, for logs and status.
-public struct OAuthFailure: Sendable, Hashable {
+public struct OAuthFailure: Error, Sendable, Hashable {
     /// `invalid_grant`, `configuration`, `transient`, `lost` or `excess`.
     public var kind: String
     /// One clause that names the remedy, without secrets.
@@ -82,6 +82,16 @@ public struct OAuthFailure: Sendable, Hashable {
     public var at: UnixTime
     /// The earliest time of the next attempt; `nil` if the user or the operator must act first.
     public var nextAttempt: UnixTime?
+    /// The sign-in behind a credential that a user must renew.
+    package var signIn = SignIn.ended
+
+    /// The sign-in behind a credential.
+    package enum SignIn: Sendable {
+        /// There was none, or the user has signed out.
+        case missing
+        /// It exists, and its tokens cannot be renewed.
+        case ended
+    }
 
     /// Describes a failure.
     public init(

@@ -72,10 +72,21 @@ package struct PinnedServer: Sendable, Equatable {
         }
     }
 
+    /// The document that led to the server.
+    package enum Evidence: String, Sendable {
+        /// The metadata of the resource (RFC 9728).
+        case resource
+        /// The metadata of an authorization server on the resource's origin, as in MCP 2025-03-26.
+        case origin
+    }
+
     /// The issuer identifier, byte for byte.
     package var issuer: String
-    /// The resource identifier, byte for byte: the `resource` of every token request.
+    /// The resource identifier, byte for byte: the `resource` of every token request, if the resource has
+    /// metadata.
     package var resource: String
+    /// The document that led to the server.
+    package var evidence: Evidence
     /// The client.
     package var client: Client
     /// The scopes requested at the last sign-in.
@@ -88,10 +99,12 @@ package struct PinnedServer: Sendable, Equatable {
     package init(
         issuer: String,
         resource: String,
+        evidence: Evidence = .resource,
         client: Client,
         scopes: [String] = [],
         ownPaths: [String] = []
     ) {
+        self.evidence = evidence
         self.issuer = issuer
         self.resource = resource
         self.client = client

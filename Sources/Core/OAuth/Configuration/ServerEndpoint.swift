@@ -51,10 +51,30 @@ public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// Whether the endpoint is private, or need not be.
     func isAcceptable(_ plainHTTP: PlainHTTP) -> Bool { isPrivate || plainHTTP == .accepted }
 
-    /// The URL with more parameters in its query.
+    /// The URL with more parameters in its query, which replace those of the same name.
     func url(adding parameters: [FormParameter]) -> String {
+        let endpoint = without(parameters)
+        let target = endpoint.target
         let separator = target.contains("?") ? (target.hasSuffix("?") ? "" : "&") : "?"
-        return description + separator + FormEncoding.encode(parameters)
+        return endpoint.description + separator + FormEncoding.encode(parameters)
+    }
+
+    /// Returns the endpoint without the parameters in its query that a request to it contains itself.
+    ///
+    /// No parameter may occur more than once (RFC 6749 §3.1, §3.2), and the rest of the query stays.
+    func without(_ parameters: [FormParameter]) -> ServerEndpoint {
+        guard let mark = target.firstIndex(of: "?") else { return self }
+        let names = Set(parameters.filter { !$0.value.isEmpty }.map(\.name))
+        let parts = target[target.index(after: mark)...]
+            .split(separator: "&", omittingEmptySubsequences: false)
+        let kept = parts.filter { part in
+            FormDecoding.decode(String(part)).allSatisfy { !names.contains($0.name) }
+        }
+        guard kept.count < parts.count else { return self }
+        var endpoint = self
+        let query = kept.joined(separator: "&")
+        endpoint.target = target[..<mark] + (query.isEmpty ? "" : "?" + query)
+        return endpoint
     }
 }
 

@@ -130,16 +130,15 @@ package struct ClientRegistration: Sendable {
         let method = try method()
         let (response, content): (Response, ByteSlice)
         do {
-            (response, content) = try await transport.answer(
-                to: try request(to: endpoint, method),
+            (response, content) = try await DocumentReader(over: transport, clock: clock).document(
+                for: try request(to: endpoint, method),
                 upTo: Self.limit,
-                until: clock.now + Self.timeout,
-                on: clock
+                until: clock.now + Self.timeout
             )
         } catch {
             throw SignInError("\(endpoint) cannot be reached (\(NetworkError.words(of: error)))")
         }
-        guard let document = ServerDocument.read(Document.self, from: content),
+        guard let document = ServerDocument.read(Document.self, from: content, response.headers),
             response.status.kind == .successful, document.error == nil
         else { throw refusal(response, content, endpoint) }
         return try client(document, asking: method, endpoint, at: clock.wallNow)
@@ -226,13 +225,13 @@ package struct ClientRegistration: Sendable {
         _ content: ByteSlice,
         _ endpoint: ServerEndpoint
     ) -> SignInError {
-        let document = ServerDocument.read(Document.self, from: content)
+        let document = ServerDocument.read(Document.self, from: content, response.headers)
         let words = [document?.error, document?.errorDescription].compactMap { text in
             text.flatMap { ServerWords.clean($0, secrets: []) }
         }
         let said = words.isEmpty ? "" : " (\(words.joined(separator: ": ")))"
         return SignInError(
-            "\(endpoint) did not register a client: \(response.status)\(said); register one there and "
+            "\(endpoint) did not register a client: \(response.statusWords)\(said); register one there and "
                 + "set auth.oauth.client_id",
             code: document?.error.flatMap { ServerWords.clean($0, secrets: []) }
         )

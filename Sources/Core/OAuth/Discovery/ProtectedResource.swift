@@ -11,6 +11,18 @@ package struct ProtectedResource: Sendable, Hashable {
     /// The scopes that the resource knows.
     package let scopes: [String]
 
+    /// The document that names the servers.
+    package let evidence: PinnedServer.Evidence
+
+    /// Describes a resource without metadata, whose authorization server is its own origin
+    /// (MCP 2025-03-26).
+    init(withoutMetadata upstream: ServerEndpoint) {
+        identifier = "\(upstream.origin)"
+        issuers = [identifier]
+        scopes = []
+        evidence = .origin
+    }
+
     private struct Document: Decodable {
         var resource: String
         var authorization_servers: [String]?
@@ -48,7 +60,7 @@ package struct ProtectedResource: Sendable, Hashable {
             throw MetadataError(
                 "\(place) is about the resource '\(theirs)', and the upstream is \(upstream): set "
                     + "upstream to the URL of the resource, if you trust it",
-                .notMetadata
+                .otherMetadata
             )
         }
         let named = members.authorization_servers ?? []
@@ -73,6 +85,7 @@ package struct ProtectedResource: Sendable, Hashable {
                     + ServerWords.shown(named.prefix(4).joined(separator: ", "))
             )
         }
+        evidence = .resource
         identifier = members.resource
         issuers = ScopeList.union(usable, [])
         scopes = (members.scopes_supported ?? []).filter(ScopeList.isScope)
@@ -125,7 +138,7 @@ extension String {
     /// Whether another issuer identifier is this one, up to the slash of an empty path: `https://a.example`
     /// and `https://a.example/` are one server, whose resources and whose own metadata often disagree
     /// about it.
-    func isSameIssuer(_ other: String) -> Bool {
+    package func isSameIssuer(_ other: String) -> Bool {
         if self == other { return true }
         guard let one = ServerEndpoint(self), let two = ServerEndpoint(other) else { return false }
         return one.origin == two.origin && one.target == "/" && two.target == "/"

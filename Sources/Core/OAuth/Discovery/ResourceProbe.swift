@@ -2,7 +2,7 @@ package import NetworkCore
 
 /// Requests the name of a protected resource's authorization server (RFC 9728).
 ///
-/// Its requests carry no credential, and it follows no redirect. Only sign-ins use it: later changes of
+/// Its requests carry no credential. Only sign-ins use it: later changes of
 /// a resource are ignored.
 package struct ResourceProbe: Sendable {
     /// The self-description of a resource.
@@ -66,9 +66,18 @@ package struct ResourceProbe: Sendable {
                 return Finding(resource: resource, challengedScopes: scopes)
             } catch {
                 // Another place may have the document of this resource.
-                guard error.kind == .notMetadata else { throw error }
-                failure = failure ?? error
+                guard error.kind == .notMetadata || error.kind == .otherMetadata else {
+                    throw error
+                }
+                failure = error.kind == .otherMetadata ? error : failure ?? error
             }
+        }
+        // MCP servers of the revision 2025-03-26 have only the metadata of an authorization server.
+        if status == 401, failure?.kind != .otherMetadata,
+            challenge?.parameters["resource_metadata"] == nil
+        {
+            let resource = ProtectedResource(withoutMetadata: upstream)
+            return Finding(resource: resource, challengedScopes: scopes)
         }
         if let failure { throw failure }
         throw MetadataError(
@@ -163,21 +172,16 @@ package struct ResourceProbe: Sendable {
         request.headers = [.accept: "application/json", .acceptEncoding: "identity"]
         let answer: (response: Response, content: ByteSlice)
         do {
-            answer = try await transport.answer(
-                to: request,
-                upTo: Self.limit,
-                until: deadline,
-                on: clock
-            )
+            answer = try await DocumentReader(over: transport, clock: clock)
+                .document(for: request, upTo: Self.limit, until: deadline)
         } catch {
             throw unreachable(request, error)
         }
         let status = answer.response.status
         if status == 200 { return answer.content.array }
         if status.kind == .clientError, status != 429, status != 408 { return nil }
-        let note = status.kind == .redirection ? "; redirects are not followed" : ""
         throw MetadataError(
-            "\(place) answered \(status)\(note)",
+            "\(place) answered \(answer.response.statusWords)",
             status.kind == .redirection ? .notMetadata : .transient
         )
     }

@@ -59,16 +59,6 @@ struct HeldToken {
 
     /// Whether it is renewed in the background.
     func isStale(at now: Moment) -> Bool { windows?.stale.isReached(at: now) == true }
-
-    /// Whether renewing it is expected, however often that happens: it was never in doubt, and has lived
-    /// at least half of its lifetime, as tokens of seconds do, or was for one use.
-    func hasRunItsCourse(at now: Moment) -> Bool {
-        guard standing.doubt == .none else { return false }
-        if token.isForOneUse { return true }
-        guard let end = token.expiresAt else { return false }
-        let lifetime = end.remaining(at: token.issuedAt)
-        return lifetime >= .seconds(1) && now.steady - token.issuedAt.steady >= lifetime / 2
-    }
 }
 
 extension HeldToken {

@@ -165,13 +165,20 @@ struct RenewalBackoff {
 }
 
 extension OAuthFailure {
-    /// The death of a credential that has no refresh token.
-    static func signedOut(at now: Moment) -> OAuthFailure {
-        OAuthFailure(
+    /// Returns the death of a credential that has no refresh token.
+    ///
+    /// - Parameters:
+    ///   - record: the stored record of a sign-in; `nil` without one.
+    ///   - now: the time.
+    /// - Returns: the failure.
+    static func signedOut(_ record: TokenRecord?, at now: Moment) -> OAuthFailure {
+        var failure = OAuthFailure(
             kind: TokenFailure.Class.invalidGrant.rawValue,
             detail: "not signed in: there is no refresh token; sign in",
             at: now.wall
         )
+        failure.signIn = record == nil ? .missing : .ended
+        return failure
     }
 
     /// A failed token request, as it is reported.

@@ -99,6 +99,9 @@ extension Token {
 /// The times from which a token is renewed in the background, and from which requests wait for its
 /// successor.
 struct TokenWindows {
+    /// The shortest time until a background renewal that a server wants.
+    private static let shortestHint = Duration.seconds(6)
+
     /// From here on it is renewed in the background.
     private(set) var stale: Moment
     /// From here on requests wait for the next one.
@@ -116,7 +119,12 @@ struct TokenWindows {
         let advisory = min(refreshBefore, lifetime / 5) * (1 - 0.1 * jitter)
         due = end + (.zero - mandatory)
         var stale = end + (.zero - max(advisory, mandatory))
-        if let hint = token.refreshAt, hint.steady < due.steady { stale = hint }
+        if let hint = token.refreshAt {
+            // A hint of a second must not flood the token endpoint while the token is good.
+            let earliest = token.issuedAt + min(Self.shortestHint, lifetime / 2)
+            let wanted = hint.steady < earliest.steady ? earliest : hint
+            if wanted.steady < due.steady { stale = wanted }
+        }
         self.stale = stale
     }
 

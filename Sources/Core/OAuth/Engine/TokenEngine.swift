@@ -271,7 +271,7 @@ struct TokenEngine {
     private mutating func markSignedOut(at now: Moment) -> RenewalOutcome {
         // A sign-out elsewhere: the token is not used any longer.
         if ledger.record?.isSignedOut != false, current != nil { dropTokenOfSignOut() }
-        return markDead(.signedOut(at: now), at: now)
+        return markDead(.signedOut(ledger.record, at: now), at: now)
     }
 
     /// Whether a renewal would end without a request by the known facts.

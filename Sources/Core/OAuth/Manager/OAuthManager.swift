@@ -123,9 +123,9 @@ public actor OAuthManager: Authorizing {
 
     /// Whether a token can be obtained without a new sign-in.
     ///
-    /// With a grant that presents refresh tokens, there must be one that is neither dead nor expired.
-    /// Only the configured one is known until the store is read, which `start()` does. Always true with
-    /// any other grant.
+    /// With a grant that presents refresh tokens, there must be one that is neither dead nor expired, or an
+    /// access token that has not expired. Only the configured refresh token is known until the store is read,
+    /// which `start()` does. Always true with any other grant.
     public nonisolated var isSignedIn: Bool { snapshot.isSignedIn(at: clock.wallNow) }
 
     // MARK: - Requests

@@ -3,7 +3,16 @@ import NetworkCore
 extension CredentialSnapshot.Content {
     /// The state that requests read without a call to the manager.
     init(_ engine: TokenEngine, at now: Moment) {
-        let signIn = engine.signIn
+        var signIn = engine.signIn
+        if let current = engine.current, current.isAlive(at: now, engine.backoff) {
+            // Requests are signed as long as the token lives, even without a refresh token.
+            let end = current.token.expiresAt?.wall
+            if !signIn.exists {
+                signIn = (true, end)
+            } else if let until = signIn.until {
+                signIn.until = end.map { max($0, until) }
+            }
+        }
         self.init(isSignedIn: signIn.exists)
         signedInUntil = signIn.until
         wantsAcceptanceReport = engine.trial != nil || engine.current?.standing.doubt == .suspected

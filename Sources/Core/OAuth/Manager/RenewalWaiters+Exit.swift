@@ -54,8 +54,10 @@ extension NetworkError {
         switch refusal {
         case .dead(let failure):
             self.init(.reauthorizationRequired, side: .proxy, detail: failure.detail)
+            underlying = failure
         case .paused(let failure, let left):
             self = .noCredential(failure.detail, retryAfter: max(1, left.wholeSeconds))
+            underlying = failure
         }
     }
 

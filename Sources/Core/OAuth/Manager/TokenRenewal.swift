@@ -143,16 +143,14 @@ struct TokenRenewal {
             case .grant(let next): presentation = next
             case .end(let outcome): return outcome
             }
-            // A forced renewal does not point to an API that refuses every token.
-            let isExpected =
-                reason == .forced
-                || manager.engine.current?.hasRunItsCourse(at: clock.moment) ?? false
-            if !isExpected, let excess = manager.decide({ $0.excess(at: $1) }) { return excess }
+            // Only a renewal after a 401 points to an API that refuses every token.
+            let isCounted = reason == .unauthorized
+            if isCounted, let excess = manager.decide({ $0.excess(at: $1) }) { return excess }
             if let outcome = await announce(presentation.grant, on: manager) { return outcome }
             let wasAccepted = manager.engine.current?.standing.wasAccepted ?? false
             switch await send(presentation, on: manager, under: lock) {
             case .accepted(let response, let sent):
-                if !isExpected {
+                if isCounted {
                     manager.decide { engine, _ in
                         engine.note(.init(time: sent.steady, replacedAcceptedToken: wasAccepted))
                     }

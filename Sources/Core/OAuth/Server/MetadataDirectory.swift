@@ -119,7 +119,7 @@ public actor MetadataDirectory {
 
     /// Tries the well-known places, one after the other, until one has the document.
     ///
-    /// Servers without a document there often send an HTML page or a redirect instead of 404.
+    /// Servers without a document there often send an HTML page or a redirect elsewhere instead of 404.
     private func find() async throws(MetadataError) -> ServerMetadata {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
@@ -131,14 +131,15 @@ public actor MetadataDirectory {
         var missing: HTTPStatus = 404
         var fault: MetadataError?
         for target in MetadataDirectory.places(of: base.target) {
-            let (status, body) = try await fetch(
+            let (response, body) = try await fetch(
                 Request(origin: base.origin, target: target),
                 until: deadline
             )
+            let status = response.status
             if status == 200 {
                 do {
                     return try ServerMetadata(
-                        body,
+                        body.array,
                         from: issuer,
                         plainHTTP: plainHTTP,
                         standing: standing
@@ -151,7 +152,8 @@ public actor MetadataDirectory {
                 missing = status
             } else {
                 let error = MetadataError(
-                    "could not fetch metadata for \(issuer): \(base.origin) answered \(status)",
+                    "could not fetch metadata for \(issuer): \(base.origin) answered "
+                        + response.statusWords,
                     status.kind == .redirection ? .lasting : .transient
                 )
                 // Another place may have the document; if none does, this one may have it later.
@@ -168,18 +170,14 @@ public actor MetadataDirectory {
     private func fetch(
         _ request: Request,
         until deadline: ContinuousClock.Instant
-    ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
+    ) async throws(MetadataError) -> (Response, ByteSlice) {
         var request = request
         request.headers = [.accept: "application/json", .acceptEncoding: "identity"]
         do {
-            let (response, body) = try await transport.answer(
-                to: request,
-                upTo: Self.limit,
-                until: deadline,
-                on: clock
-            )
-            serverClock?.learn(from: response.headers)
-            return (response.status, body.array)
+            let answer = try await DocumentReader(over: transport, clock: clock)
+                .document(for: request, upTo: Self.limit, until: deadline)
+            serverClock?.learn(from: answer.response.headers)
+            return answer
         } catch {
             throw MetadataError(
                 "could not fetch metadata for \(issuer) (\(NetworkError.words(of: error)))",

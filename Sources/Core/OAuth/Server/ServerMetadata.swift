@@ -197,6 +197,8 @@ public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible 
         case transient
         /// The document is not this server's metadata, which may be at another place.
         case notMetadata
+        /// The document is the metadata of another resource.
+        case otherMetadata
     }
 
     /// The clause.

@@ -90,7 +90,7 @@ public struct DeviceFlow: Sendable {
         let (response, body) = try await ask(endpoint)
         let status = response.status
         guard let document = ServerDocument.read(Document.self, from: body, response.headers) else {
-            throw SignInError("\(endpoint) answered \(status) without a JSON object")
+            throw SignInError("\(endpoint) answered \(response.statusWords) without a JSON object")
         }
         if let error = document.error {
             let words = [error, document.errorDescription].compactMap { text in
@@ -103,7 +103,7 @@ public struct DeviceFlow: Sendable {
             DeviceFlow.isPrintable(userCode), DeviceFlow.isPage(page)
         else {
             throw SignInError(
-                "\(endpoint) answered \(status) without a device code, a user code and a page"
+                "\(endpoint) answered \(response.statusWords) without a device code, a user code and a page"
             )
         }
         // RFC 8628 §3.2: 5 s if the server names no interval, and always at least 1 s.

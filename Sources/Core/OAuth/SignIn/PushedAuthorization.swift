@@ -84,7 +84,7 @@ extension AuthorizationCodeFlow {
         }
         throw SignInError(
             words.isEmpty
-                ? "\(endpoint) answered \(response.status) without a request_uri"
+                ? "\(endpoint) answered \(response.statusWords) without a request_uri"
                 : "the server refused the request for a sign-in: \(words.joined(separator: ": "))"
         )
     }

@@ -74,7 +74,7 @@ public struct Revocation: Sendable {
             if document?.error == "unsupported_token_type" { return .kindNotOffered }
             let message = ServerMessage(document, words, hiding: configuration.secrets + [token])
             return .failed(
-                "\(endpoint.origin) answered \(response.status)"
+                "\(endpoint.origin) answered \(response.statusWords)"
                     + (message.text.map { " (\($0))" } ?? "")
             )
         } catch let error as TokenFailure {

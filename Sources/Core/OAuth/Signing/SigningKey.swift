@@ -100,6 +100,8 @@ public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible 
     case unusable
     /// The file of a service account lacks a required member.
     case serviceAccount
+    /// It is a file of another kind.
+    case googleFile(GoogleFile)
 
     /// One clause that names the remedy.
     public var description: String {
@@ -109,6 +111,9 @@ public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible 
         case .unusable: "the key is not RSA of 2048 bits or more, P-256 or Ed25519"
         case .serviceAccount:
             "it is not a JSON object with client_email, private_key and token_uri"
+        case .googleFile(let file):
+            "it is a file of the type \(file.rawValue), and the key of a service account (type "
+                + "service_account) is expected; \(file.advice)"
         }
     }
 }

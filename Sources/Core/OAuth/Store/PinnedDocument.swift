@@ -4,6 +4,8 @@ import NetworkCore
 struct PinnedDocument: Codable {
     var issuer: String
     var resource: String
+    /// Absent if it is the resource's own metadata.
+    var evidence: String?
     var client_id: String
     var client_kind: String
     var client_secret: String?
@@ -17,6 +19,7 @@ struct PinnedDocument: Codable {
     init(_ server: PinnedServer) {
         issuer = server.issuer
         resource = server.resource
+        evidence = server.evidence == .resource ? nil : server.evidence.rawValue
         client_id = server.client.id
         client_kind = server.client.kind.rawValue
         client_secret = server.client.secret?.reveal()
@@ -36,6 +39,7 @@ struct PinnedDocument: Codable {
         return PinnedServer(
             issuer: issuer,
             resource: resource,
+            evidence: evidence.flatMap(PinnedServer.Evidence.init) ?? .resource,
             client: PinnedServer.Client(
                 id: client_id,
                 kind: authentication == nil ? .refused : kind ?? .refused,

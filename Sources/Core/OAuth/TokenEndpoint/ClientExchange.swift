@@ -50,22 +50,14 @@ struct ClientExchange {
         to endpoint: ServerEndpoint,
         with companion: Companion
     ) async throws -> (response: Response, content: ByteSlice) {
-        var request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
+        let request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
             .post(form, to: endpoint)
-        if companion == .proof, let proof = configuration.proof {
-            try request.prove(with: proof)
-        }
-        let answer = try await transport.answer(
-            to: request,
+        var reader = DocumentReader(over: transport, clock: clock)
+        if companion == .proof { reader.proof = configuration.proof }
+        return try await reader.document(
+            for: request,
             upTo: Self.limit,
-            until: clock.now + configuration.requestTimeout,
-            on: clock
+            until: clock.now + configuration.requestTimeout
         )
-        configuration.proof?.learn(
-            from: answer.response.headers,
-            of: endpoint.origin,
-            as: .authorizationServer
-        )
-        return answer
     }
 }

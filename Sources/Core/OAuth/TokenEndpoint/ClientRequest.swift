@@ -1,6 +1,6 @@
 import FoundationEssentials
-package import NetproxyBytes
-package import NetworkCore
+import NetproxyBytes
+import NetworkCore
 
 /// Makes the form that a client posts to an endpoint of the authorization server, with the client's
 /// authentication (RFC 6749 §2.3).
@@ -17,13 +17,49 @@ struct ClientRequest {
 
     func post(
         _ parameters: [FormParameter],
-        to endpoint: ServerEndpoint
+        to endpoint: ServerEndpoint,
+        as format: TokenRequestFormat = .form
     ) throws(TokenFailure) -> Request {
         try check(endpoint)
-        var headers = headers(of: "application/x-www-form-urlencoded")
+        let type =
+            switch format {
+            case .form: "application/x-www-form-urlencoded"
+            case .json: "application/json"
+            }
+        var headers = headers(of: type)
         var form = parameters
         try identify(&form, &headers)
-        return request(to: endpoint, headers, FormEncoding.encode(form))
+        let content =
+            switch format {
+            case .form: FormEncoding.encode(form)
+            case .json: try Self.json(form)
+            }
+        return request(to: endpoint.without(form), headers, content)
+    }
+
+    /// Returns the parameters as a JSON object.
+    private static func json(_ form: [FormParameter]) throws(TokenFailure) -> String {
+        enum Value: Encodable {
+            case text(String)
+            case list([String])
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                switch self {
+                case .text(let text): try container.encode(text)
+                case .list(let texts): try container.encode(texts)
+                }
+            }
+        }
+        let values = Dictionary(grouping: form.filter { !$0.value.isEmpty }, by: \.name)
+            .mapValues { $0.count == 1 ? Value.text($0[0].value) : .list($0.map(\.value)) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(values), as: UTF8.self)
+        } catch {
+            throw TokenFailure(.configuration, detail: "the parameters cannot be written as JSON")
+        }
     }
 
     /// Returns the request that presents a grant as JSON, with the assertion as its bearer token.
@@ -59,7 +95,7 @@ struct ClientRequest {
     private func headers(of mediaType: String) -> HTTPHeaders {
         [
             .contentType: mediaType, .accept: "application/json",
-            // RFC 9110 §12.5.3: without it any coding is acceptable, and none is decoded here.
+            // RFC 9110 §12.5.3: without it any coding is acceptable.
             .acceptEncoding: "identity",
         ]
     }
@@ -133,24 +169,6 @@ struct ClientRequest {
     }
 }
 
-extension HTTPTransport {
-    /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
-    ///
-    /// - Throws: the errors of `send` and of reading the content; `http_response_timeout` at the
-    ///   deadline.
-    package func answer(
-        to request: Request,
-        upTo limit: Int,
-        until deadline: ContinuousClock.Instant,
-        on clock: any NetworkClock
-    ) async throws -> (response: Response, content: ByteSlice) {
-        var context = RequestContext(deadline: deadline)
-        let response = try await send(request, context: &context)
-        let content = try await response.body.collect(upTo: limit, until: deadline, on: clock)
-        return (response, content)
-    }
-}
-
 /// Makes the request that presents a grant to the token endpoint (RFC 6749 §3.2).
 enum TokenRequest {
     static func make(
@@ -167,20 +185,8 @@ enum TokenRequest {
             return try ClientRequest(configuration, at: now)
                 .post(json: json, bearing: grant.secretParameters.first?.value, to: endpoint)
         }
-        var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
-        if let proof = configuration.proof { try request.prove(with: proof) }
-        return request
-    }
-}
-
-extension Request {
-    /// Adds a proof of possession for an endpoint of the authorization server (RFC 9449 §5).
-    mutating func prove(with proof: ProofOfPossession) throws(TokenFailure) {
-        do {
-            headers.append(.dpop, validated: try proof.proof(for: method, to: origin, target))
-        } catch {
-            throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
-        }
+        return try ClientRequest(configuration, at: now)
+            .post(form, to: endpoint, as: configuration.requestFormat)
     }
 }
 

@@ -35,17 +35,25 @@ struct TokenDocument: Decodable {
         case refreshTokenExpiresIn = "refresh_token_expires_in"
         // Where some providers put the tokens: Slack those of a user, TikTok and Feishu all.
         case authedUser = "authed_user"
-        case data
+        case data, tokenData, result
+        // Other names of the members.
+        case token
+        case otherAccessToken = "accessToken"
+        case otherRefreshToken = "refreshToken"
+        case otherExpiresIn = "expiresIn"
     }
 
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Key.self)
         self.init(members)
         guard accessToken == nil, idToken == nil, error == nil else { return }
-        for place in [Key.authedUser, .data] {
+        readOtherNames(members)
+        for place in [Key.authedUser, .data, .tokenData, .result] where accessToken == nil {
             let inner = try? members.nestedContainer(keyedBy: Key.self, forKey: place)
-            guard let inner, inner.text(.accessToken) != nil else { continue }
-            self.init(inner)
+            guard let inner else { continue }
+            var found = TokenDocument(inner)
+            found.readOtherNames(inner)
+            if found.accessToken != nil { self = found }
         }
     }
 
@@ -71,6 +79,15 @@ struct TokenDocument: Decodable {
             members.seconds(.refreshExpiresIn) ?? members.seconds(.refreshTokenExpiresIn)
     }
 
+    /// Reads an access token that has another name, and the members that go with it.
+    private mutating func readOtherNames(_ members: KeyedDecodingContainer<Key>) {
+        guard accessToken == nil else { return }
+        accessToken = members.text(.otherAccessToken) ?? members.text(.token)
+        guard accessToken != nil else { return }
+        refreshToken = refreshToken ?? members.text(.otherRefreshToken)
+        expiresIn = expiresIn ?? members.seconds(.otherExpiresIn)
+    }
+
     /// Returns a placeholder for a member that is present but not a string, so that it does not count
     /// as absent.
     private static func unknownValue(
@@ -84,8 +101,33 @@ struct TokenDocument: Decodable {
     }
 
     /// Reads a response body; `nil` if it is neither a JSON object nor, by its content type, a form.
-    static func parse(_ body: ByteSlice, _ headers: HTTPHeaders = [:]) -> TokenDocument? {
-        ServerDocument.read(TokenDocument.self, from: body, headers)
+    ///
+    /// A member with a JSON pointer is read there, and nowhere else.
+    static func parse(
+        _ body: ByteSlice,
+        _ headers: HTTPHeaders = [:],
+        _ pointers: [TokenResponseMember: String] = [:]
+    ) -> TokenDocument? {
+        var document = ServerDocument.read(TokenDocument.self, from: body, headers)
+        guard !pointers.isEmpty,
+            let content = ServerDocument.read(JSONValue.self, from: body, headers)
+        else { return document }
+        for (member, pointer) in pointers {
+            document?.set(member, to: content.value(at: pointer)?.shown)
+        }
+        return document
+    }
+
+    private mutating func set(_ member: TokenResponseMember, to value: String?) {
+        switch member {
+        case .accessToken: accessToken = value
+        case .tokenType: tokenType = value
+        case .expiresIn: expiresIn = value.flatMap(ServerDocument.seconds)
+        case .refreshToken: refreshToken = value
+        case .scope: scope = value
+        case .error: error = value
+        case .errorDescription: errorDescription = value
+        }
     }
 
     /// The lifetime, clamped.

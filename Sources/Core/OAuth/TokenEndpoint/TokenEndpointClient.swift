@@ -5,7 +5,7 @@ public import NetworkCore
 ///
 /// The transport must not be one that injects tokens: the engine would wait for itself. It should end
 /// at the context's deadline, or the engine only stops waiting for it. Nothing is
-/// repeated and no redirect is followed here.
+/// repeated here.
 public struct TokenEndpointClient: OAuthService {
     /// The largest accepted response: 1 MiB, as in golang/oauth2.
     private static let responseLimit = 1 << 20
@@ -42,7 +42,10 @@ public struct TokenEndpointClient: OAuthService {
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let time = deadline - clock.now
-        var deadline = deadline
+        var (deadline, configuration) = (deadline, configuration)
+        if grant.refreshToken != nil, let endpoint = configuration.refreshEndpoint {
+            configuration.tokenEndpoint = endpoint
+        }
         var plan = RenewalPlan(grant.repeats == .byClient ? RenewalPlan.Remedy.ofRequest : [])
         let presentation = RenewalPlan.Presentation(grant: grant, use: .repeatedly)
         while true {
@@ -68,23 +71,22 @@ public struct TokenEndpointClient: OAuthService {
     ) async throws(TokenFailure) -> TokenResponse {
         let offset = serverClock.offset
         let request = try TokenRequest.make(grant, configuration, at: clock.wallNow + offset)
-        let response = try await send(request, for: grant, configuration, deadline)
+        var reader = DocumentReader(over: transport, clock: clock)
+        // A request with JSON carries an assertion instead.
+        if grant.json == nil { reader.proof = configuration.proof }
+        reader.condition = grant.mayBePresented
+        let response = try await send(request, by: reader, configuration, deadline)
         let body: ByteSlice
         do {
-            body = try await response.body.collect(
+            body = try await reader.content(
+                of: response,
                 upTo: TokenEndpointClient.responseLimit,
-                until: max(deadline, clock.now + TokenEndpointClient.bodyTime),
-                on: clock
+                until: max(deadline, clock.now + TokenEndpointClient.bodyTime)
             )
         } catch {
             throw TokenEndpointClient.unfinished(error, configuration)
         }
         serverClock.learn(from: response.headers)
-        configuration.proof?.learn(
-            from: response.headers,
-            of: configuration.tokenEndpoint.origin,
-            as: .authorizationServer
-        )
         let now = clock.wallNow
         let parser = TokenResponseParser(response, body, to: grant, configuration, receivedAt: now)
         do throws(TokenFailure) {
@@ -99,19 +101,17 @@ public struct TokenEndpointClient: OAuthService {
     /// Sends a request, unless its grant may not be presented any more.
     private func send(
         _ request: Request,
-        for grant: TokenGrant,
+        by reader: DocumentReader,
         _ configuration: OAuthConfiguration,
         _ deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> Response {
-        var context = RequestContext(deadline: deadline)
-        if let condition = grant.mayBePresented {
-            guard condition() else { throw .lockLost }
-            context = RequestContext(deadline: deadline, sendingIf: condition)
-        }
+        if let condition = reader.condition, !condition() { throw .lockLost }
         do {
-            return try await transport.send(request, context: &context)
+            return try await reader.send(request, until: deadline)
+        } catch let failure as TokenFailure {
+            throw failure
         } catch {
-            if let condition = grant.mayBePresented, !condition(), Self.wasNotSent(error) {
+            if let condition = reader.condition, !condition(), Self.wasNotSent(error) {
                 throw .lockLost
             }
             throw TokenEndpointClient.unreachable(error, configuration)
@@ -141,7 +141,7 @@ public struct TokenEndpointClient: OAuthService {
         TokenFailure(
             .lost,
             detail: "the response of the token endpoint \(configuration.tokenEndpoint.origin) "
-                + "ended early (\(describe(error).detail))"
+                + "cannot be read (\(describe(error).detail))"
         )
     }
 

@@ -3,6 +3,8 @@ import NetworkCore
 /// Turns the response of a token endpoint into tokens or a failure (RFC 6749 §5).
 struct TokenResponseParser {
     let status: HTTPStatus
+    /// The status, with the target of a redirect that was not followed.
+    let statusWords: String
     let headers: HTTPHeaders
     /// `nil` if the body was neither a JSON object nor a form with the content type of one.
     let document: TokenDocument?
@@ -20,10 +22,11 @@ struct TokenResponseParser {
         receivedAt: UnixTime
     ) {
         status = response.status
+        statusWords = response.statusWords
         headers = response.headers
         document =
             grant.json == nil
-            ? TokenDocument.parse(body, response.headers)
+            ? TokenDocument.parse(body, response.headers, configuration.responsePointers)
             : TokenDocument(installation: body, response.headers, at: receivedAt)
         let hasToken = document?.accessToken != nil || document?.idToken != nil
         words = hasToken && document?.error == nil ? nil : ProviderWords(body, response.headers)
@@ -126,7 +129,7 @@ struct TokenResponseParser {
     private func unexpectedStatus() -> TokenFailure {
         if isTransientStatus { return failure(.transient, "answered \(status)") }
         if status.kind == .redirection {
-            return failure(.configuration, "answered \(status); redirects are not followed")
+            return failure(.configuration, "answered \(statusWords); check token_url")
         }
         if grant.json != nil, status.kind == .clientError { return installationRefusal() }
         if let words, status.kind == .clientError { return ownRefusal(words) }

@@ -28,7 +28,7 @@ enum FaultTable {
                 .cancelled,
                 side: .downstream,
                 retry: retry,
-                detail: "the caller went away before the answer"
+                detail: "the caller canceled the request"
             )
         case .exhausted(let reason):
             return NetworkError(

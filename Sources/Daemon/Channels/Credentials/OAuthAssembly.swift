@@ -107,6 +107,12 @@ package struct OAuthAssembly: Sendable {
             scopes: settings.scopes,
             audience: settings.audience
         )
+        configuration.refreshEndpoint = settings.refreshURL.map(ServerEndpoint.init)
+        configuration.requestFormat = settings.requestFormat == .json ? .json : .form
+        for (name, pointer) in settings.responsePointers {
+            guard let member = TokenResponseMember(rawValue: name) else { continue }
+            configuration.responsePointers[member] = pointer
+        }
         configuration.resources = settings.resources
         configuration.narrowsScope = credential.isNarrowed
         configuration.issuer = settings.issuer

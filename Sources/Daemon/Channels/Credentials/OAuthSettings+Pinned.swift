@@ -7,7 +7,8 @@ extension OAuthSettings {
     func resolved(by server: PinnedServer) -> OAuthSettings {
         var settings = self
         settings.issuer = server.issuer
-        settings.resources = [server.resource]
+        // Servers from before RFC 8707 was required may refuse the parameter.
+        settings.resources = server.evidence == .resource ? [server.resource] : []
         settings.scopes = server.scopes
         guard settings.clientID.isEmpty else { return settings }
         settings.clientID = server.client.id
@@ -31,8 +32,12 @@ extension OAuthSettings.ClientAuthentication {
 }
 
 extension PinnedServer {
-    /// Whether the server's resource is a channel's, so that its tokens may be sent there.
+    /// Whether the server's resource is a channel's, so that its tokens may be sent there, and whether the
+    /// server is the configured one, if any, so that the client's secret may be sent to it.
     func isOf(_ channel: ChannelConfiguration) -> Bool {
-        ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) } ?? false
+        let configured = channel.credentials.first?.oauth?.issuer
+        return ServerEndpoint(resource).map { ProtectedResource.covers(channel.endpoint, $0) }
+            == true
+            && configured.map(issuer.isSameIssuer) ?? true
     }
 }

@@ -78,6 +78,7 @@ struct ResourceDiscovery: Sendable {
             let server = PinnedServer(
                 issuer: issuer,
                 resource: found.resource.identifier,
+                evidence: found.resource.evidence,
                 client: client,
                 scopes: scopes,
                 ownPaths: metadata.paths(on: channel.endpoint.origin)
@@ -102,6 +103,17 @@ struct ResourceDiscovery: Sendable {
     ) async throws -> ServerMetadata {
         var candidates = Array(resource.issuers.prefix(Self.candidateLimit))
         if let pinned { candidates = [resource.issuer(preferring: pinned.issuer)] }
+        if let issuer = settings.issuer {
+            candidates = candidates.filter(issuer.isSameIssuer)
+            guard !candidates.isEmpty else {
+                throw SignIn.Failure(
+                    description:
+                        "\(channel.name): \(channel.endpoint) names the authorization server "
+                        + "\(resource.issuers[0]), and auth.oauth.issuer is \(issuer). Nothing was sent "
+                        + "there. If that server is right, set issuer to it and use a client of it"
+                )
+            }
+        }
         var reasons: [String] = []
         for (index, issuer) in candidates.enumerated() {
             do throws(MetadataError) {
@@ -113,6 +125,13 @@ struct ResourceDiscovery: Sendable {
                     plainHTTP: channel.allowInsecure ? .accepted : .refused
                 ).metadata()
             } catch {
+                guard resource.evidence == .resource else {
+                    throw SignIn.Failure(
+                        description: "\(channel.name): \(channel.endpoint) has no metadata of a "
+                            + "protected resource (RFC 9728), and its origin is no authorization server: "
+                            + "\(error)"
+                    )
+                }
                 if candidates.count == 1 { throw error }
                 reasons.append("\(issuer): \(error)")
                 if index + 1 < candidates.count {

@@ -13,13 +13,19 @@ extension SignIn {
     ///
     /// Opens or prints the page, and waits at most five minutes for the browser to return.
     ///
-    /// - Parameter opener: opens the page; without one, the user opens it.
+    /// - Parameters:
+    ///   - opener: opens the page; without one, the user opens it.
+    ///   - pasted: lines of the user. If the browser runs on another machine, one of them is the address at
+    ///     which it ended.
     /// - Throws: `Failure`, `CancellationError`.
-    package func throughBrowser(_ opener: BrowserOpener? = nil) async throws {
+    package func throughBrowser(
+        _ opener: BrowserOpener? = nil,
+        pasted: AsyncStream<String>? = nil
+    ) async throws {
         try await prepare()
         do {
             let server = try await client.server(needing: \.authorizationEndpoint)
-            try await throughBrowser(server, opener)
+            try await throughBrowser(server, opener, pasted)
         } catch let error as MetadataError {
             throw Failure(description: error.description)
         } catch let error as IOError {
@@ -29,18 +35,15 @@ extension SignIn {
         }
     }
 
-    private func throughBrowser(_ server: ServerMetadata, _ opener: BrowserOpener?) async throws {
+    private func throughBrowser(
+        _ server: ServerMetadata,
+        _ opener: BrowserOpener?,
+        _ pasted: AsyncStream<String>?
+    ) async throws {
         let (endings, continuation) = AsyncStream<SignInPage.Ending>.makeStream()
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
         let attempt = BrowserAttempt(channel: credential.name, say: say)
-        let redirect = try await LoopbackRedirect(
-            client.settings.redirect,
-            showing: SignInPage(
-                channel: credential.name,
-                server: server.authorizationEndpoint?.origin.authority ?? ""
-            ),
-            on: loop
-        ) { query in
+        let judge: LoopbackRedirect.Judge = { query in
             await attempt.judge(query) { grant in
                 let ending = await keep(grant, attempt)
                 continuation.yield(ending)
@@ -50,7 +53,16 @@ extension SignIn {
                 continuation.yield(ending)
                 return ending
             }
-        } onShown: {
+        }
+        let redirect = try await LoopbackRedirect(
+            client.settings.redirect,
+            showing: SignInPage(
+                channel: credential.name,
+                server: server.authorizationEndpoint?.origin.authority ?? ""
+            ),
+            on: loop,
+            judge: judge
+        ) {
             shownContinuation.yield()
         }
         let flow = AuthorizationCodeFlow(
@@ -70,6 +82,10 @@ extension SignIn {
         }
         attempt.begin(flow, redirect: redirect.uri)
         show(page, opener)
+        let reading = pasted.map { lines in
+            Task { await read(lines, judge) { shownContinuation.yield() } }
+        }
+        defer { reading?.cancel() }
         var ending = await first(of: endings, within: Self.browserLimit)
         // A code that arrived at the last moment has been used, and its tokens are about to arrive.
         if ending == nil { ending = await attempt.ending() }
@@ -94,6 +110,25 @@ extension SignIn {
         say("")
         say("  \(page)")
         say("")
+    }
+
+    /// Accepts the address at which a browser on another machine ended, like the browser's own request.
+    private func read(
+        _ lines: AsyncStream<String>,
+        _ judge: LoopbackRedirect.Judge,
+        onEnding: () -> Void
+    ) async {
+        say("If that browser runs on another machine, paste the address here at which it ended.")
+        for await line in lines {
+            let address = line.trimmingPrefix { $0.isWhitespace }.prefix { !$0.isWhitespace }
+            guard !address.isEmpty else { continue }
+            guard let mark = address.firstIndex(of: "?") else {
+                say("That is not the address at which the browser ended: it has no query.")
+                continue
+            }
+            let query = address[address.index(after: mark)...].prefix { $0 != "#" }
+            if case .ending = await judge(String(query)) { return onEnding() }
+        }
     }
 
     /// Exchanges the code, once, and stores the tokens.

@@ -44,13 +44,13 @@ struct BackoffKeys: SectionKeys {
 }
 
 extension Form<Int> {
-    /// A status that refuses a token: also a 203, which some APIs use; no other success is a refusal.
+    /// A status that can refuse a token; of the successes only 203 can without a look at the content.
     fileprivate static var refusalStatus: Form {
         .scalar(
-            "203 or a status from 300 to 599",
-            as: .either([.number(203...203), .number(300...599)])
+            "a status from 200 to 599",
+            as: .number(200...599)
         ) { text in
-            WholeNumber.parse(text).flatMap { (300...599).contains($0) || $0 == 203 ? $0 : nil }
+            WholeNumber.parse(text).flatMap { (200...599).contains($0) ? $0 : nil }
         }
     }
 }
@@ -94,6 +94,11 @@ extension ChannelConfiguration.Retry.Refusals {
         let body = section[\.body]
         if body != nil, further.isEmpty {
             section.status.require("required with body, which never limits a 401")
+        }
+        if body == nil, let success = further.first(where: { $0 < 300 && $0 != 203 }) {
+            section.status.report(
+                "\(success) is a success: add body, the text by which the API reports an expired token"
+            )
         }
         self.init(status: further, body: body)
     }

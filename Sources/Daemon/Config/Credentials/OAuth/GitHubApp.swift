@@ -59,6 +59,7 @@ struct InstallationReader {
         let unused = [
             oauth.issuer, oauth.clientSecret, oauth.clientAuthentication, oauth.scopes,
             oauth.audience, oauth.resource, oauth.parameters, oauth.proofKey, oauth.use,
+            oauth.requestFormat, oauth.response,
         ]
         for slot in unused { slot.refuse("the grant github_app does not use \(slot.name)") }
         section.id.requireWritten("required for the grant github_app")

@@ -9,6 +9,8 @@ extension Section<OAuthKeys> {
 /// nothing contradicts them.
 struct DiscoveryReader {
     let section: Section<OAuthKeys>
+    /// The additional fields of token requests.
+    let tokenFields: [OAuthSettings.TokenField]
 
     /// Returns the settings known before the discovery, or nil without `discover: true`.
     func discovery() -> OAuthSettings.Discovery? {
@@ -17,7 +19,7 @@ struct DiscoveryReader {
             return nil
         }
         let found = [
-            section.issuer, section.tokenURL, section.authorizationURL, section.deviceURL,
+            section.tokenURL, section.refreshURL, section.authorizationURL, section.deviceURL,
             section.revocationURL, section.pushedURL, section.resource,
         ]
         for slot in found { slot.refuse("discover finds it; remove this, or discover") }
@@ -28,7 +30,25 @@ struct DiscoveryReader {
                 slot.refuse("needs client_id; without one, netproxy registers a client")
             }
         }
+        requireIssuer()
         return OAuthSettings.Discovery(clientMetadataURL: clientMetadataURL())
+    }
+
+    /// Requires the issuer that the client's secrets belong to.
+    ///
+    /// The upstream names a server at the sign-in, which must not get the secrets of another one
+    /// (RFC 9700 §4.4).
+    private func requireIssuer() {
+        let hasSecretField = tokenFields.contains {
+            if case .secret = $0 { true } else { false }
+        }
+        let hasClient = section.clientID.isWritten
+        let hasSecret = section.clientSecret.isWritten || section.clientKey.isWritten
+        guard hasClient && hasSecret || hasSecretField else { return }
+        section.issuer.requireWritten(
+            "required beside discover with client_secret, client_key or a secret in token_headers: the "
+                + "server that may receive them"
+        )
     }
 
     /// Checks that a user can sign in with a grant.

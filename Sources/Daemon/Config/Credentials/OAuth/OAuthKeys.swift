@@ -22,6 +22,13 @@ struct OAuthKeys: SectionKeys {
         default: [:]
     )
     let tokenURL = Key("token_url", .url)
+    let refreshURL = Key("refresh_url", .url)
+    let requestFormat = Key(
+        "token_request",
+        .choice(OAuthSettings.RequestFormat.self),
+        default: "form"
+    )
+    let response = Key("response", TokenResponseKeys.self)
     let authorizationURL = Key("authorization_url", .url)
     let deviceURL = Key("device_url", .url)
     let revocationURL = Key("revocation_url", .url)

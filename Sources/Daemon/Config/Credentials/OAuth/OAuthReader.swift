@@ -9,13 +9,18 @@ struct OAuthReader {
         let (grant, installations) = (grant(), InstallationReader(oauth: section))
         let (authentication, proxy) = (authentication(for: grant), section[\.proxy])
         let installation = installations.installation(for: grant)
-        let (grants, discovery) = (GrantReader(oauth: section), DiscoveryReader(section: section))
+        let grants = GrantReader(oauth: section)
+        let fields = tokenFields(authentication)
+        let discovery = DiscoveryReader(section: section, tokenFields: fields)
         let parameters = ParameterReader(reading: section.reading, grant: grant)
         let settings = OAuthSettings(
             grant: grant,
             discovery: discovery.discovery(),
             issuer: issuer(proxy),
             tokenURL: endpoint(\.tokenURL, proxy) ?? installation.flatMap(InstallationReader.url),
+            refreshURL: endpoint(\.refreshURL, proxy),
+            requestFormat: section[\.requestFormat],
+            responsePointers: OAuthSettings.pointers(section[\.response]),
             authorizationURL: endpoint(\.authorizationURL, proxy),
             deviceURL: endpoint(\.deviceURL, proxy),
             revocationURL: endpoint(\.revocationURL, proxy),
@@ -34,7 +39,7 @@ struct OAuthReader {
             resources: section[\.resource],
             parameters: parameters.token(section[\.parameters]),
             authorizationParameters: parameters.authorization(section[\.authorizationParameters]),
-            tokenFields: tokenFields(authentication),
+            tokenFields: fields,
             grantExtension: grantExtension(grant, parameters),
             installation: installation,
             use: section[\.use],
@@ -131,6 +136,9 @@ private struct OAuthNeeds {
         }
         if !settings.grant.presentsRefreshTokens {
             section.refreshToken.refuse(
+                "the grant \(settings.grant.rawValue) does not use a refresh token"
+            )
+            section.refreshURL.refuse(
                 "the grant \(settings.grant.rawValue) does not use a refresh token"
             )
         }

@@ -6,6 +6,12 @@ package struct OAuthSettings: Sendable, Hashable {
     /// The issuer identifier as configured; it is compared byte for byte.
     package var issuer: String?
     package var tokenURL: EndpointURL?
+    /// The endpoint for refresh tokens; nil for the token endpoint.
+    package var refreshURL: EndpointURL?
+    /// The format of token requests.
+    package var requestFormat = RequestFormat.form
+    /// The places of members of token responses, as JSON pointers by their names.
+    package var responsePointers: [String: String] = [:]
     /// The authorization endpoint; nil to use the metadata.
     package var authorizationURL: EndpointURL?
     /// The device authorization endpoint; nil to use the metadata.
@@ -74,6 +80,11 @@ package struct OAuthSettings: Sendable, Hashable {
     package enum TokenUse: String, Sendable, CaseIterable {
         case accessToken = "access_token"
         case idToken = "id_token"
+    }
+
+    /// The format of token requests.
+    package enum RequestFormat: String, Sendable, CaseIterable {
+        case form, json
     }
 
     /// An extension grant of the provider (RFC 6749 §4.5).
