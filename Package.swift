@@ -243,10 +243,20 @@ let package = Package(
                 "NetproxyBytes",
             ]
         ),
+        // The providers of `preset`; presets.yaml is a link to the file in `config`.
+        module(
+            "NetproxyPresets",
+            at: "Daemon/Presets",
+            uses: ["NetproxyYAML", "NetproxyBytes"],
+            embedding: ["presets.yaml"]
+        ),
         module(
             "NetproxyConfig",
             at: "Daemon/Config",
-            uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxySettings", "NetproxyBytes"]
+            uses: [
+                "NetproxyPresets", "NetproxyYAML", "NetproxyHTTPMessage", "NetproxySettings",
+                "NetproxyBytes",
+            ]
         ),
         // The path of a request: downstream connections, routing, access, the exchange.
         module(
@@ -292,8 +302,8 @@ let package = Package(
             at: "Daemon/Commands",
             uses: [
                 "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
-                "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth",
-                "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
+                "NetproxyPresets", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
+                "OAuth", "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
                 "NetproxySystem", "NetproxyBytes",
             ]
         ),
@@ -301,8 +311,8 @@ let package = Package(
             name: "netproxy",
             dependencies: [
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-                "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
-                argumentParser,
+                "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog", "NetproxySystem",
+                "NetproxyBytes", argumentParser,
             ],
             path: "Sources/Daemon/netproxy",
             swiftSettings: strict
@@ -406,18 +416,25 @@ let package = Package(
                 "NetproxySettings", "NetproxyBytes",
             ]
         ),
+        tests("PresetTests", uses: ["NetproxyPresets", "NetproxyConfig"]),
         tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
         tests(
             "DaemonTests",
             uses: [
                 "NetproxyLiveObjects",
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-                "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
+                "OriginTransport", "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
             ]
         ),
-        tests("netproxyTests", uses: ["netproxy", "TestSupport", argumentParser]),
+        tests(
+            "netproxyTests",
+            uses: [
+                "netproxy", "NetproxyCommands", "NetproxyChannels", "NetproxyConfig",
+                "NetproxyPresets", "TestSupport", argumentParser,
+            ]
+        ),
         tests("ArchitectureTests", exclude: ["Coverage.md", "FirstUse.md"]),
     ]
 )

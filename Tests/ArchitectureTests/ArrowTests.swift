@@ -59,8 +59,10 @@ import Testing
             "NetproxyBytes",
         ],
         "NetproxyConfig": [
-            "NetproxyHTTPMessage", "NetproxyYAML", "NetproxySettings", "NetproxyBytes",
+            "NetproxyPresets", "NetproxyHTTPMessage", "NetproxyYAML", "NetproxySettings",
+            "NetproxyBytes",
         ],
+        "NetproxyPresets": ["NetproxyYAML", "NetproxyBytes"],
         "NetproxyPath": [
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
@@ -80,13 +82,15 @@ import Testing
             "NetproxyBytes",
         ],
         "NetproxyCommands": [
-            "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
+            "NetproxyPresets", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+            "NetproxyConfig",
             "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth", "NetworkCore",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
             "NetproxyBytes",
         ],
         "netproxy": [
-            "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+            "NetproxyPresets", "NetproxyCommands", "NetproxyService", "NetproxyChannels",
+            "NetproxyPath",
             "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
             "ArgumentParser",
         ],

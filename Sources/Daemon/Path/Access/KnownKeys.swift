@@ -39,7 +39,7 @@ struct KnownKeys: Sendable {
     private func worth(_ texts: [String]) -> KeyWorth {
         for text in texts {
             let length = text.utf8.count
-            let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
+            let mayBeLent = lent?.mayBeKey(length: length) == true
             guard mayBeLent || lengths.contains(length) else { continue }
             let key = Secret(text)
             if own[ClientKeys.hash(key)]?.contains(key) == true { return KeyWorth(.isKey) }

@@ -1,8 +1,10 @@
+import FoundationEssentials
 import NetproxyChannels
 import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxyPath
+import NetproxySystem
 import NetworkCore
 
 /// Decides which keys to lend to programs under `netproxy exec`.
@@ -68,7 +70,9 @@ struct KeyLending {
         let leased = channels.channels.filter { channel in
             names.isEmpty ? !closed.contains(channel.name) : names.contains(channel.name)
         }
+        let shaped = ShapedKeys(leased.flatMap(\.configuration.exec).map(\.value))
         let grant = keys.issue(
+            shaped.keys,
             for: names.isEmpty ? nil : Set(names),
             as: identity,
             of: Set(
@@ -84,14 +88,15 @@ struct KeyLending {
         let lease = ClientLease(
             key: grant.key.reveal(),
             proxy: listeners.localAddress(of: nil),
-            channels: leased.map { describe($0, key: grant.key.reveal()) }
+            channels: leased.map { describe($0, key: grant.key.reveal(), shaped) }
         )
         return .success(ClientLeaseBody(lease, grant, of: keys))
     }
 
     private func describe(
         _ channel: ChannelRecord,
-        key: String
+        key: String,
+        _ shaped: ShapedKeys
     ) -> ClientLease.LeasedChannel {
         let configuration = channel.configuration
         let url = listeners.url(of: configuration)
@@ -106,23 +111,72 @@ struct KeyLending {
         guard !configuration.exec.isEmpty else { return leased }
         var (variables, missing): ([String: String], [String: String]) = ([:], [:])
         for variable in configuration.exec {
-            let (value, lack): (String?, String) =
-                switch variable.value {
-                case .url: (url, "no listener of the channel is on TCP")
-                case .host:
-                    (listeners.authority(of: configuration), "no listener of the channel is on TCP")
-                case .key: (key, "")
-                case .socket:
-                    (
-                        listeners.socketPath(of: channel.name),
-                        "no listener of the channel is a unix socket: add unix:/path to listen"
-                    )
+            var value = ""
+            for part in variable.value.parts {
+                switch part {
+                case .text(let text): value += text
+                case .shapedKey(let length): value += shaped.key(length)
+                case .word(let word):
+                    let (text, lack) = self.value(of: word, for: configuration, url: url, key: key)
+                    if let text { value += text } else { missing[variable.name] = lack }
                 }
-            if let value { variables[variable.name] = value } else { missing[variable.name] = lack }
+            }
+            if missing[variable.name] == nil { variables[variable.name] = value }
         }
         (leased.variables, leased.missing) = (variables, missing)
         return leased
     }
+
+    /// Returns the text of a word, or the reason that there is none.
+    private func value(
+        of word: ExecText.Word,
+        for channel: ChannelConfiguration,
+        url: String?,
+        key: String
+    ) -> (text: String?, lack: String) {
+        let lack = "no listener of the channel is on TCP"
+        return switch word {
+        case .url: (url, lack)
+        case .keyedURL:
+            (url.map { $0.replacing("http://", with: "http://netproxy:\(key)@") }, lack)
+        case .host: (listeners.authority(of: channel), lack)
+        case .key: (key, "")
+        case .socket:
+            (
+                listeners.socketPath(of: channel.name),
+                "no listener of the channel is a unix socket: add unix:/path to listen"
+            )
+        }
+    }
+}
+
+/// The random part of a program's shaped keys, one for each length, and the texts in which a client sends
+/// them.
+private struct ShapedKeys {
+    private var random: [Int: String] = [:]
+    private(set) var keys: [Secret] = []
+
+    init(_ values: [ExecText]) {
+        for value in values where value.isShapedKey {
+            var text = ""
+            for part in value.parts {
+                switch part {
+                case .text(let fixed): text += fixed
+                case .word: text = ""
+                case .shapedKey(let length):
+                    if random[length] == nil {
+                        let key = ClientKeys.randomText(length)
+                        random[length] = key
+                        keys.append(Secret(key))
+                    }
+                    text += key(length)
+                }
+            }
+            if !keys.contains(Secret(text)) { keys.append(Secret(text)) }
+        }
+    }
+
+    func key(_ length: Int) -> String { random[length] ?? "" }
 }
 
 extension ChannelRecord {
@@ -146,4 +200,35 @@ extension Daemon {
         return KeyLending(keys: keys, channels: channels, listeners: listeners)
             .lend(to: names, as: identity, peer, over: reach)
     }
+}
+
+extension Daemon {
+    /// Lends a key for all channels to a program of this process's user.
+    ///
+    /// - Returns: the lease, which ends with the returned object; `nil` if the daemon is stopping.
+    package func lendToOwner() -> OwnLease? {
+        let process = PeerProcess(
+            userID: FileTrust.user,
+            processID: ProcessInfo.processInfo.processIdentifier
+        )
+        let peer = SocketPeer(address: "exec", process: process)
+        guard case .success(let body) = lend(to: [], as: nil, peer, over: .unixSocket) else {
+            return nil
+        }
+        return OwnLease(body)
+    }
+}
+
+/// A lease in the same process as the daemon.
+package final class OwnLease: Sendable {
+    package let lease: ClientLease
+    /// Revokes the key when it is released.
+    private let body: ClientLeaseBody
+
+    fileprivate init(_ body: ClientLeaseBody) {
+        (lease, self.body) = (body.lease, body)
+    }
+
+    /// Revokes the key.
+    package func end() { body.cancel() }
 }
