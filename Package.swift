@@ -108,7 +108,7 @@ let package = Package(
         library("CNetproxyOpenSSL", at: "OpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
         library("CNetproxyNghttp2", at: "Nghttp2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
         library("CNetproxyYAML", at: "YAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
-        library("CNetproxyZlib", at: "Zlib", apt: "zlib1g-dev"),
+        library("CNetproxyZlib", at: "Zlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CNetproxyBrotli", at: "Brotli", apt: "libbrotli-dev"),
         library("CNetproxyZstd", at: "Zstd", apt: "libzstd-dev"),
         .systemLibrary(name: "CNetproxySystem", path: "Sources/C/System"),
@@ -130,11 +130,17 @@ let package = Package(
         ),
         module("NetproxyCryptography", at: "Base/Cryptography", uses: ["CNetproxyOpenSSL"]),
         module("NetproxyYAML", at: "Base/YAML", uses: ["CNetproxyYAML"]),
-        // Used by programs only; the daemon forwards content as it is.
+        // gzip and deflate.
+        module(
+            "NetproxyInflation",
+            at: "Base/Inflation",
+            uses: ["NetproxyBytes", "CNetproxyZlib"]
+        ),
+        // All codings; used by programs only.
         module(
             "NetproxyDecompression",
             at: "Base/Decompression",
-            uses: ["NetproxyBytes", "CNetproxyZlib", "CNetproxyBrotli", "CNetproxyZstd"]
+            uses: ["NetproxyInflation", "NetproxyBytes", "CNetproxyBrotli", "CNetproxyZstd"]
         ),
 
         // HTTP: messages and their two wire formats.
@@ -154,7 +160,7 @@ let package = Package(
         module(
             "NetworkCore",
             at: "Core/NetworkCore",
-            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
+            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyInflation", "NetproxyBytes"]
         ),
         module(
             "OriginTransport",
@@ -192,7 +198,7 @@ let package = Package(
             "NetworkClient",
             at: "Client/NetworkClient",
             uses: [
-                "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression",
+                "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression", "NetproxyInflation",
                 "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", logging, httpTypes,
             ]
         ),
@@ -321,7 +327,10 @@ let package = Package(
         ),
         tests("CryptographyTests", uses: ["NetproxyCryptography"]),
         tests("YAMLTests", uses: ["NetproxyYAML"]),
-        tests("DecompressionTests", uses: ["NetproxyDecompression", "NetproxyBytes"]),
+        tests(
+            "DecompressionTests",
+            uses: ["NetproxyDecompression", "NetproxyInflation", "NetproxyBytes"]
+        ),
         tests("HTTPMessageTests", uses: ["NetproxyHTTPMessage", "NetproxyBytes"]),
         tests("EventIOTests", uses: ["NetproxyEventIO", "NetproxyBytes", "TestSupport"]),
         tests(

@@ -16,15 +16,18 @@ import Testing
         ],
         "NetproxyCryptography": ["CNetproxyOpenSSL"],
         "NetproxyYAML": ["CNetproxyYAML"],
+        "NetproxyInflation": ["NetproxyBytes", "CNetproxyZlib"],
         "NetproxyDecompression": [
-            "NetproxyBytes", "CNetproxyZlib", "CNetproxyBrotli", "CNetproxyZstd",
+            "NetproxyInflation", "NetproxyBytes", "CNetproxyBrotli", "CNetproxyZstd",
         ],
         "NetproxyHTTP1": ["NetproxyHTTPMessage", "NetproxyBytes"],
         "NetproxyHTTP2": [
             "NetproxyLiveObjects", "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes",
             "CNetproxyNghttp2",
         ],
-        "NetworkCore": ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"],
+        "NetworkCore": [
+            "NetproxyHTTPMessage", "NetproxySystem", "NetproxyInflation", "NetproxyBytes",
+        ],
         "OAuth": [
             "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
             "NetproxyCryptography",
@@ -35,7 +38,7 @@ import Testing
         "NetproxyEtcdStore": ["OAuth", "NetworkCore", "NetproxyHTTPMessage", "NetproxyBytes"],
         "NetworkClient": [
             "OAuth", "OriginTransport", "NetworkCore", "NetproxyDecompression",
-            "NetproxyHTTPMessage", "NetproxySystem",
+            "NetproxyInflation", "NetproxyHTTPMessage", "NetproxySystem",
             "NetproxyBytes", "Logging", "HTTPTypes",
         ],
         "TYCoreAPI": ["NetworkClient"],

@@ -4,7 +4,8 @@ import Testing
 @Suite struct SafetyTests {
     private static let home: Set<String> = [
         "NetproxyBytes", "NetproxySystem", "NetproxyEventIO", "NetproxyHTTP2",
-        "NetproxyCryptography", "NetproxyYAML", "NetproxyDecompression",
+        "NetproxyCryptography", "NetproxyYAML", "NetproxyInflation",
+        "NetproxyDecompression",
     ]
 
     @Test(arguments: [

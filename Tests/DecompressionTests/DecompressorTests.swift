@@ -1,5 +1,6 @@
 import Foundation
 import NetproxyBytes
+import NetproxyInflation
 import Testing
 
 @testable import NetproxyDecompression
