@@ -31,7 +31,7 @@ public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
 
     /// The field line; the value of a credential field is redacted.
     public var description: String {
-        "\(name): \(name.holdsCredential ? "<redacted>" : value)"
+        "\(name): \(name.isConfidential ? "<redacted>" : value)"
     }
 }
 
@@ -40,7 +40,7 @@ extension HTTPField: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
             self,
-            children: ["name": name, "value": name.holdsCredential ? "<redacted>" : value]
+            children: ["name": name, "value": name.isConfidential ? "<redacted>" : value]
         )
     }
 }

@@ -17,6 +17,9 @@ extension HTTPFieldName {
     /// Whether the field usually contains a credential.
     package var holdsCredential: Bool { isAmong(HTTPFieldName.credentials) }
 
+    /// Whether the value of the field must not be shown; a name that sounds like a credential is enough.
+    package var isConfidential: Bool { holdsCredential || namesCredential }
+
     /// Whether the name is one of the given fields, in any spelling.
     package func isAmong(_ names: Set<HTTPFieldName>) -> Bool {
         names.contains(self) || names.contains(where: looksLike)

@@ -178,6 +178,36 @@ import Testing
         }
     }
 
+    @Test(arguments: ["gzip", "deflate", "x-gzip", "deflate, gzip"])
+    func `compressed content is searched and passed on without its coding`(codings: String)
+        async throws
+    {
+        var content = Array("<a href=\"?key=\(Self.secret)\">".utf8)
+        for coding in codings.split(separator: ", ") {
+            content = coding == "deflate" ? Stored.block(content) : Stored.gzip(content)
+        }
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Encoding: \(codings)\r\nETag: \"a\"\r\nContent-MD5: x\r\n"
+            + "Content-Length: \(content.count)\r\n\r\n"
+        let origin = try await OriginServer.start { [content] wire in
+            while try await wire.next() != nil { try await wire.send(Array(head.utf8) + content) }
+        }
+        try await DaemonHarness.run(
+            channels: """
+                api:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: { bearer: 'literal:\(Self.secret)', in: query, name: key }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/api/a", "Accept-Encoding: gzip"))
+            #expect(answer.body == "<a href=\"?key=\(Self.mark)\">")
+            #expect(answer["Content-Encoding"] == nil && answer["Content-MD5"] == nil)
+            #expect(answer["ETag"] == "W/\"a\"")
+            let bare = try await proxy.exchange(Raw.request("HEAD", "/api/a"), .none)
+            #expect(bare["Content-Encoding"] == codings)
+        }
+    }
+
     @Test func `a channel with searched content requests no ranges and no unknown codings`()
         async throws
     {
@@ -199,5 +229,26 @@ import Testing
         #expect(origin.requests[0].values("Accept-Encoding") == ["gzip;q=0.5"])
         #expect(origin.requests[0]["Range"] == nil && origin.requests[0]["If-Range"] == nil)
         #expect(origin.requests[1]["Accept-Encoding"] == "identity")
+    }
+}
+
+/// Content in the codings of DEFLATE, in one block without compression (RFC 1951 §3.2.4).
+private enum Stored {
+    static func block(_ bytes: [UInt8]) -> [UInt8] {
+        let (low, high) = (UInt8(bytes.count & 255), UInt8(bytes.count >> 8))
+        return [1, low, high, ~low, ~high] + bytes
+    }
+
+    /// RFC 1952 §2.3.
+    static func gzip(_ bytes: [UInt8]) -> [UInt8] {
+        var checksum = UInt32.max
+        for byte in bytes {
+            checksum ^= UInt32(byte)
+            for _ in 0..<8 { checksum = checksum >> 1 ^ (checksum & 1 == 1 ? 0xEDB8_8320 : 0) }
+        }
+        let trailer = [~checksum, UInt32(bytes.count)].flatMap { word in
+            (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * UInt32($0))) }
+        }
+        return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + block(bytes) + trailer
     }
 }

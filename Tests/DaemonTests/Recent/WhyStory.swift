@@ -23,6 +23,30 @@ import Testing
         try await proxy.ask(Raw.get("/why/\(id)"))
     }
 
+    @Test func `every field with a credential is explained with its origin`() async throws {
+        try await run(
+            { _ in Raw.ok() },
+            channel: """
+                headers: { secret: { X-Second-Key: 'literal:k' }, remove: [X-Old-Token], default: { X-Auth: d } }, \
+                auth: { bearer: "literal:\(secret)" }
+                """
+        ) { proxy in
+            let fields = [
+                "X-Request-Id: credentials-1", "Authorization: Bearer a", "X-Api-Key: dummy", "Cookie: a=b",
+                "X-Old-Token: x", "X-Plain: y",
+            ]
+            _ = try await proxy.exchange(Raw.request("GET", "/orders/1", fields: fields))
+            let text = try await why("credentials-1", proxy).body
+            #expect(
+                text.contains(
+                    "sent upstream: Authorization (from auth), X-Second-Key (from headers.secret), "
+                        + "X-Auth (from headers.default), Cookie (the app's own), X-Api-Key (the app's own)"
+                ),
+                "\(text)"
+            )
+        }
+    }
+
     @Test func `a plain exchange is explained`() async throws {
         try await run(
             { _ in Raw.ok() },

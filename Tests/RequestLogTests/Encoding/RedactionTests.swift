@@ -1,3 +1,4 @@
+import NetproxyHTTPMessage
 import NetproxyRequestLog
 import NetworkCore
 import Testing
@@ -48,6 +49,50 @@ import Testing
     ])
     func `the output of a program is shown without its secrets`(line: String, shown: String) {
         #expect(Redaction.standard.assignments(in: line) == shown)
+        #expect(Redaction.standard.foreign(line) == shown)
+    }
+
+    @Test(arguments: [
+        ("fatal: https://me:s3cret@host/x failed", "fatal: https://<redacted>@host/x failed"),
+        ("curl -H 'Authorization: Bearer s3cret' x", "curl -H 'Authorization: <redacted>' x"),
+        ("> X-Api-Key: s3cret\n> Host: a", "> X-Api-Key: <redacted>\n> Host: a"),
+        ("sent Bearer s3cret-0123456 to a", "sent Bearer <redacted> to a"),
+        ("Basic dXNlcjpzZWNyZXQ+/=, x", "Basic <redacted>, x"),
+        ("bearer token is missing", "bearer token is missing"),
+        ("got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl.", "got <redacted>"),
+        ("key sk-proj-Ab12Cd34Ef56 is invalid", "key <redacted> is invalid"),
+        ("(ghp_16C7e42F292c6912E7710c838347Ae178B4a)", "(<redacted>)"),
+        ("xoxb-123456789012-abc", "<redacted>"), ("AKIAIOSFODNN7EXAMPLE", "<redacted>"),
+        ("sk-learn-something is no key", "sk-learn-something is no key"),
+        (
+            "a -----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY----- b", "a <redacted> b"
+        ),
+        ("x -----BEGIN RSA PRIVATE KEY-----\nMIIE", "x <redacted>"),
+        ("invalid_grant: the token has expired", "invalid_grant: the token has expired"),
+        ("no such host: api.example.com:443", "no such host: api.example.com:443"),
+    ])
+    func `text of others is shown without the forms in which programs print secrets`(
+        text: String,
+        shown: String
+    ) {
+        #expect(Redaction.standard.foreign(text) == shown)
+    }
+
+    @Test(
+        arguments: [
+            ("X-Subject-Token", true), ("X-Figma-Token", true), ("X-Accesstoken", true),
+            ("X-Customer-Key", true), ("X-Auth-Email", true), ("X-Client-Secret-Id", true),
+            ("X-Hub-Signature-256", true), ("X_Service_Password", true), ("Idempotency-Key", false),
+            ("Sec-WebSocket-Key", false), ("Surrogate-Key", false), ("X-RateLimit-Remaining-Tokens", false),
+            ("Content-Type", false), ("WWW-Authenticate", false), ("X-Author", false),
+            ("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id", false), ("X-Request-Id", false),
+        ] as [(HTTPFieldName, Bool)]
+    )
+    func `a field is recognized as a credential by the words in its name`(
+        name: HTTPFieldName,
+        isHidden: Bool
+    ) {
+        #expect(Redaction.standard.hides(name) == isHidden)
     }
 
     @Test(arguments: [

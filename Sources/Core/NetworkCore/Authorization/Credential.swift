@@ -111,10 +111,10 @@ public struct Credential: Sendable {
     /// Finds the secrets in a response.
     ///
     /// Created for the first response to a request with the credential.
-    var echoes: SecretSearch {
+    package var echoes: SecretSearch {
         if let search = facts.echoes.load() { return search }
         let secrets = facts.signing?.secrets ?? parts
-        let search = SecretSearch(secrets, ofAtLeast: SentSecrets.shortest)
+        let search = SecretSearch(secrets, ofAtLeast: SecretSearch.shortestRemoved)
         return facts.echoes.storeIfNil(search)
     }
 

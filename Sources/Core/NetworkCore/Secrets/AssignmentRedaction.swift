@@ -16,9 +16,15 @@ extension Redaction {
             let byte = source[position]
             position += 1
             shown.append(byte)
-            guard byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":"),
-                isSecret(Redaction.name(before: position - 1, in: source), before: byte)
-            else { continue }
+            guard byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":") else { continue }
+            let name = Redaction.name(before: position - 1, in: source)
+            if byte == UInt8(ascii: ":"), Redaction.isField(name) {
+                // A field's value has several words: hide it up to the end of the line or of the argument.
+                shown += " \(Redaction.mark)".utf8
+                position = source[position...].firstIndex { "\n\"'".utf8.contains($0) } ?? source.count
+                continue
+            }
+            guard isSecret(name, before: byte) else { continue }
             while position < source.count, Redaction.isAround(source[position]) {
                 shown.append(source[position])
                 position += 1
@@ -32,6 +38,12 @@ extension Redaction {
             }
         }
         return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// Whether a text is the name of a field with a credential, and not a word of a sentence.
+    private static func isField(_ name: String) -> Bool {
+        guard let field = HTTPFieldName(name), field.isConfidential else { return false }
+        return name.contains("-") || field == .authorization || field == .cookie
     }
 
     /// Returns the name before a position, without the quotes around it.

@@ -55,8 +55,10 @@ public struct Redaction: Sendable, Hashable {
     /// Returns the redacted value of a field.
     public func value(of field: HTTPField) -> String {
         if hides(field.name) { return Redaction.mark }
-        guard Redaction.urlFields.contains(field.name) else { return field.value }
-        return target(Redaction.withoutUserInformation(field.value))
+        guard Redaction.urlFields.contains(field.name) else {
+            return Redaction.withoutTokens(field.value)
+        }
+        return Redaction.withoutTokens(target(Redaction.withoutUserInformation(field.value)))
     }
 
     /// Returns the redacted form of an invalid URL or authority.
@@ -74,7 +76,10 @@ public struct Redaction: Sendable, Hashable {
 
     /// Returns URLs without the user information before the `@`: a password, or a token as the name (RFC 3986
     /// §3.2.1).
-    private static func withoutUserInformation(_ value: String) -> String {
+    static func withoutUserInformation(
+        _ value: String,
+        where isHidden: (_ information: Substring) -> Bool = { _ in true }
+    ) -> String {
         guard value.utf8.contains(UInt8(ascii: "@")) else { return value }
         let scalars = value.unicodeScalars
         var text = ""
@@ -86,7 +91,9 @@ public struct Redaction: Sendable, Hashable {
             text += "\(Substring(rest[..<slashes.upperBound]))"
             rest = rest[slashes.upperBound...]
             let authority = rest.prefix { !"/?#<>\" ".unicodeScalars.contains($0) }
-            guard isAuthority, let at = authority.lastIndex(of: "@") else { continue }
+            guard isAuthority, let at = authority.lastIndex(of: "@"),
+                isHidden(Substring(authority[..<at]))
+            else { continue }
             text += "\(Redaction.mark)"
             rest = rest[at...]
         }
@@ -156,7 +163,7 @@ public struct Redaction: Sendable, Hashable {
     }
 
     /// Whether the value of a field is redacted.
-    package func hides(_ name: HTTPFieldName) -> Bool { name.isAmong(fields) }
+    package func hides(_ name: HTTPFieldName) -> Bool { name.isConfidential || name.isAmong(fields) }
 
     /// Whether the value of a query parameter is redacted.
     ///

@@ -7,7 +7,9 @@ import NetproxyBytes
 /// HTML, and base64, also after other bytes.
 package final class SecretSearch: Sendable {
     /// The minimum length of a secret in a shown text, in bytes; a shorter one would match too much text.
-    private static let shortestShown = 4
+    package static let shortestShown = 4
+    /// The minimum length of a secret that is removed from responses, in bytes.
+    package static let shortestRemoved = 8
 
     /// The length of the shortest form, in bytes; `Int.max` without secrets.
     package let shortest: Int
@@ -92,7 +94,7 @@ package final class SecretSearch: Sendable {
     }
 
     /// Returns the text with a mark instead of each secret.
-    func hiding(in text: String, by mark: String) -> String {
+    package func hiding(in text: String, by mark: String = Redaction.mark) -> String {
         guard text.utf8.count >= shortest else { return text }
         let source = Array(text.utf8)
         var shown: [UInt8] = []

@@ -17,10 +17,13 @@ struct KnownKeys: Sendable {
         lent = policies.lazy.compactMap(\.lent?.keys).first
     }
 
+    /// Whether any key exists now.
+    var isAny: Bool { !own.isEmpty || lent?.isAnyOut == true }
+
     /// Returns the places in which a client sent a key for this proxy, and the first lent key.
     func shown(in head: borrowing RequestHead) -> ShownKeys {
         var shown = ShownKeys()
-        guard !own.isEmpty || lent?.isAnyOut == true else { return shown }
+        guard isAny else { return shown }
         for (line, field) in head.headers.enumerated() {
             let texts = [field.value] + PresentedKey.keys(in: field.value)
             if shown.note(worth(texts)) != .nothing {

@@ -62,8 +62,7 @@ struct SecondTarget {
         case .absolute(let scheme, let authority, let path):
             switch place(.absolute(scheme, authority, path)) {
             case .routed(let target): self.init(target, upstream + target, below: base)
-            case .outside: self.init(outside: true)
-            case .elsewhere: self.init(outside: false)
+            case let other: self.init(other)
             }
         case .origin(let path):
             // Object stores name buckets and keys, not paths that a client requests from netproxy.
@@ -81,11 +80,15 @@ struct SecondTarget {
             }
             // A lenient server may find its own authority in a URL that is malformed here.
             let scheme = path.prefix { $0 != ":" }.lowercased()
-            self.init(outside: !base.isEmpty && (scheme == "http" || scheme == "https"))
+            let isURL = scheme == "http" || scheme == "https"
+            self.init(isURL && !base.isEmpty ? .outside : .elsewhere)
         }
     }
 
-    private init(outside: Bool) { (path, value, isOutside) = (nil, nil, outside) }
+    private init(_ place: Place) {
+        (path, value) = (nil, nil)
+        isOutside = if case .outside = place { true } else { false }
+    }
 
     private init(_ target: String, _ value: String?, below base: String) {
         self.value = value

@@ -36,6 +36,8 @@ package final class ChannelRules: Sendable {
     let place: CredentialPlace?
     /// The upstreams' names in their responses.
     let names: UpstreamNames
+    /// Finds the secrets in requests besides the credential, and the channel's key.
+    let knownSecrets: SecretSearch
     /// The parts of responses from which the sent secrets are removed.
     let scrub: ChannelConfiguration.Scrub
     /// Finds `secrets` in responses; `nil` if responses are not searched.
@@ -104,13 +106,17 @@ package final class ChannelRules: Sendable {
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         secrets = parts.secrets
+        knownSecrets = SecretSearch(
+            parts.secrets + configuration.writtenCredentials + [parts.access.key].compactMap { $0 },
+            ofAtLeast: SecretSearch.shortestShown
+        )
         scrub = configuration.scrub
         scrubbed =
             scrub == .off || !configuration.hasCredential
             ? nil
             : SecretSearch(
                 parts.secrets + configuration.writtenCredentials,
-                ofAtLeast: SentSecrets.shortest
+                ofAtLeast: SecretSearch.shortestRemoved
             )
         stack = parts.stack
     }

@@ -77,7 +77,3 @@ extension Exchange {
         }
     }
 }
-
-extension HTTPBody {
-    fileprivate func inflated(_ coding: Substring) -> HTTPBody? { nil }
-}

@@ -29,6 +29,8 @@ package struct Exchange: ~Copyable {
     private(set) var forwarded = KnownFieldSet.none
     /// The request's fields that only the channel's rules name, one bit each.
     private(set) var rareFields: UInt64 = 0
+    /// The fields with credentials that the client sent and that go upstream.
+    private var confidential: [HTTPFieldName] = []
     /// The response fields that lead past netproxy.
     var leads = LeadsAway()
     /// The summary of the challenges in the response.
@@ -187,8 +189,16 @@ package struct Exchange: ~Copyable {
     /// Records the destination of the upstream request.
     mutating func noteDestination(of request: borrowing Request, showing target: String) {
         forwarded = request.headers.knownFields
+        if channel != nil { noteConfidential(request.headers) }
         record.asked = record.target
         noteDestination(request.origin, target)
+    }
+
+    /// Records the fields with credentials that the client's own request has.
+    private mutating func noteConfidential(_ headers: HTTPHeaders) {
+        guard headers.containsOther(where: HTTPFieldName.mayBeConfidential) else { return }
+        confidential = headers.others(where: HTTPFieldName.mayBeConfidential)
+            .filter(\.isConfidential)
     }
 
     /// Records the sender of the request.
@@ -233,7 +243,8 @@ package struct Exchange: ~Copyable {
             forwarded: forwarded,
             rareFields: rareFields,
             leads: leads,
-            challenge: challenge
+            challenge: challenge,
+            confidential: confidential
         )
     }
 
@@ -314,6 +325,9 @@ package struct Exchange: ~Copyable {
             noteDestination(destination.origin, target)
         }
         if record.context.version == .http2 { record.protocolVersion = "HTTP/2" }
+        if let rules = channel?.rules, rules.sendsSecrets || rules.access.key != nil {
+            hideSecrets(of: rules)
+        }
         record.bytesIn = bytesIn
         record.duration = Duration(elapsed: now &- started)
     }

@@ -201,7 +201,9 @@ package final class ProxyHandler {
             }
         } catch {
             guard exchange.channel == nil else { throw error }
+            exchange.record.target = channels.router.hidingCredentials(in: exchange.record.target)
             let keys = channels.keys.shown(in: exchange.head)
+            exchange.record.target = keys.removed(from: exchange.record.target)
             if let key = keys.lent { exchange.identify(app.peer.process, key: key.id) }
             if case .absolute(let scheme, let authority, let target) = exchange.head.target,
                 !keys.parameters.isEmpty
@@ -265,6 +267,7 @@ package final class ProxyHandler {
         let route = try channels.router.route(exchange.head, dedicated: exchange.dedicated)
         let channel = channels.channels[route.channel]
         exchange.enter(channel, by: route.rule)
+        exchange.hide(channels.keys)
         app.request.enter(
             idleTimeout: channel.idleTimeout,
             announcesProxy: channel.announcesProxy

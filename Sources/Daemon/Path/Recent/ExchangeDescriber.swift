@@ -15,6 +15,7 @@ struct ExchangeDescriber {
         // Without an attempt, no request was sent, and no fields were changed for it.
         if attempts > 0, !isConnect, let headers { steps.append(("headers", headers)) }
         if let credential { steps.append(("credential", credential)) }
+        if attempts > 0, let credentialFields { steps.append(("credentials", credentialFields)) }
         for (index, attempt) in exchange.earlierAttempts.enumerated() {
             steps.append(("attempt \(index + 1)", described(attempt)))
         }
@@ -252,6 +253,38 @@ struct ExchangeDescriber {
 }
 
 extension ExchangeDescriber {
+    /// The fields with credentials in the upstream request, and the origin of each; `nil` if there were none.
+    private var credentialFields: String? {
+        guard let configuration else { return nil }
+        let rules = configuration.headers
+        let own =
+            plain("auth.kind") == nil
+            ? nil : configuration.placement?.fieldName.flatMap { HTTPFieldName($0) }
+        var fields = own.map { [($0, "from auth")] } ?? []
+        fields += rules.secrets.compactMap { secret in
+            HTTPFieldName(secret.name).map { ($0, "from headers.secret") }
+        }
+        for (list, key) in [(rules.set, "headers.set"), (rules.defaults, "headers.default")] {
+            fields += list.compactMap { HTTPFieldName($0.name) }.filter(\.isConfidential)
+                .map { ($0, "from \(key)") }
+        }
+        let removed = rules.remove.compactMap { HTTPFieldName($0) }
+        let known: [KnownField] = [.authorization, .cookie, .dpop]
+        let clients =
+            known.filter { exchange.forwarded.contains($0) }.map(HTTPFieldName.init)
+            + exchange.confidential
+        for name in clients {
+            if let index = fields.firstIndex(where: { $0.0.looksLike(name) }) {
+                // A default is added only if the client sends none.
+                if fields[index].1 == "from headers.default" { fields[index].1 = "the app's own" }
+            } else if !removed.contains(where: name.looksLike) {
+                fields.append((name, "the app's own"))
+            }
+        }
+        guard !fields.isEmpty else { return nil }
+        return "sent upstream: " + fields.map { "\($0.0) (\($0.1))" }.joined(separator: ", ")
+    }
+
     /// The references in the response that lead a client past netproxy, with advice.
     private var links: String? {
         let own = exchange.leads.fields(leadingTo: .upstream)

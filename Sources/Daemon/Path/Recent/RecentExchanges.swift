@@ -27,6 +27,8 @@ package final class RecentExchanges {
         var leads = LeadsAway()
         /// The summary of the challenges in a 401 or 403 of the API.
         var challenge: String?
+        /// The other fields with credentials that the client sent and that went upstream.
+        var confidential: [HTTPFieldName] = []
         /// Whether the exchange failed.
         var isTroubled = false
         /// The earlier attempts, in an object, because most exchanges have none.
@@ -161,6 +163,7 @@ package struct RecentExchange: Sendable {
     let rareFields: UInt64
     let leads: LeadsAway
     let challenge: String?
+    let confidential: [HTTPFieldName]
     let earlierAttempts: [AttemptFacts]
 
     init(line: [UInt8], _ note: RecentExchanges.Note) {
@@ -172,6 +175,7 @@ package struct RecentExchange: Sendable {
         rareFields = note.rareFields
         leads = note.leads
         challenge = note.challenge
+        confidential = note.confidential
         earlierAttempts = note.earlierAttempts?.facts ?? []
     }
 }

@@ -160,6 +160,21 @@ final class Router: Sendable {
         )
     }
 
+    /// Returns a target without a channel, without the credential of an API that expects it in the path.
+    ///
+    /// Clients know the API's path, and may send it below a wrong prefix.
+    func hidingCredentials(in target: String) -> String {
+        for template in templates.lazy.compactMap({ $0 }) where template.isRecognizable {
+            for slash in target.indices where target[slash] == "/" {
+                guard let match = template.match(target[slash...]), !match.isPlaceholder else {
+                    continue
+                }
+                return target[..<slash] + template.text + match.rest
+            }
+        }
+        return target
+    }
+
     /// Whether a channel forwards to the authority.
     func isUpstream(_ authority: Authority) -> Bool {
         upstreamsByHost[authority.host]?.contains { $0.isNamed(by: authority) } ?? false

@@ -176,5 +176,5 @@ extension HelperProgram {
 
 extension HelperProgram.Failure {
     /// The last line of the program's standard error, for the operator, with assigned secrets redacted.
-    var shownWords: String? { words.map { Redaction.standard.assignments(in: $0) } }
+    var shownWords: String? { words.map { Redaction.standard.foreign($0) } }
 }

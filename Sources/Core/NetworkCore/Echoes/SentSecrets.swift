@@ -3,8 +3,6 @@ import Synchronization
 
 /// The secrets that one exchange has sent, for the parts of the response that arrive after its head.
 package final class SentSecrets: Sendable {
-    /// The minimum length of a secret that is removed from responses, in bytes.
-    package static let shortest = 8
     /// The text that replaces a secret.
     ///
     /// It is valid in URLs, JSON and HTML. A client that repeats it in the place of the credential gets the

@@ -18,7 +18,7 @@ import Testing
 
     private static func secrets(_ values: String...) throws -> SentSecrets {
         var context = RequestContext()
-        context.scrubbed = SecretSearch(values.map { Secret($0) }, ofAtLeast: SentSecrets.shortest)
+        context.scrubbed = SecretSearch(values.map { Secret($0) }, ofAtLeast: SecretSearch.shortestRemoved)
         return try #require(context.sentSecrets)
     }
 
@@ -94,7 +94,7 @@ import Testing
 
     @Test func `a value of fewer than eight bytes is not removed`() {
         var context = RequestContext()
-        context.scrubbed = SecretSearch([Secret("1234567")], ofAtLeast: SentSecrets.shortest)
+        context.scrubbed = SecretSearch([Secret("1234567")], ofAtLeast: SecretSearch.shortestRemoved)
         #expect(context.sentSecrets == nil)
     }
 
@@ -109,7 +109,7 @@ import Testing
             "Basic \(credential.bare.reveal())",
         ] {
             var context = RequestContext()
-            context.scrubbed = SecretSearch([], ofAtLeast: SentSecrets.shortest)
+            context.scrubbed = SecretSearch([], ofAtLeast: SecretSearch.shortestRemoved)
             context.sentCredential = credential
             var headers: HTTPHeaders = ["X-Short": "pa ss", "X-Echo": "is \(text)."]
             context.scrub(&headers)
