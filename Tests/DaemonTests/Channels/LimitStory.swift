@@ -268,7 +268,7 @@ import Testing
             // The first client still uses one of two connections, so the other client is next.
             #expect(try await other.message().status == 200)
             #expect(try await app.message(on: last).status == 200)
-            #expect(origin.requests[2...].map(\.startLine).first == "GET /x HTTP/1.1")
+            #expect(origin.connections[0].messages[1].startLine == "GET /x HTTP/1.1")
             gates[1].open()
         }
     }

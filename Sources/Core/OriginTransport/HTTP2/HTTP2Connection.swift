@@ -338,7 +338,8 @@ final class HTTP2Connection: TimerEntry {
         let interval = peer.options.pingInterval.nanoseconds
         if silent >= interval { perform(test.begin(at: loop.now)) }
         guard !wire.isClosed else { return }
-        loop.schedule(self, at: silent < interval ? wire.lastRead &+ interval : loop.now &+ interval)
+        let last = silent < interval ? wire.lastRead : loop.now
+        loop.schedule(self, at: last &+ interval)
     }
 
     /// Tests the connection after an exchange was given up in a silence.
@@ -372,7 +373,8 @@ final class HTTP2Connection: TimerEntry {
     func removeTimers() {
         loop.remove(self)
         loop.remove(unread)
-        for timer in [settingsTimer.take(), testTimer.take()] { if let timer { loop.remove(timer) } }
+        if let timer = settingsTimer.take() { loop.remove(timer) }
+        if let timer = testTimer.take() { loop.remove(timer) }
     }
 }
 

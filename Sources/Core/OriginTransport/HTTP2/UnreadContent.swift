@@ -35,7 +35,8 @@ final class UnreadContent: TimerEntry {
             largest.cancellation = NetworkError(
                 .httpResponseIncomplete,
                 side: .proxy,
-                detail: "the client has read nothing for 10 s, and the memory for content is used up"
+                detail: "the client has read nothing for 10 s, "
+                    + "and the memory for content is used up"
             )
             connection.abandon(largest, .cancel)
         }
