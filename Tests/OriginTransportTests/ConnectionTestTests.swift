@@ -22,7 +22,8 @@ import Testing
         #expect(action == .none && !test.isRunning)
     }
 
-    @Test func `a second doubt within five minutes ends the use of the connection without a PING`() {
+    @Test func `a second doubt within five minutes ends the use of the connection without a PING`()
+    {
         var test = ConnectionTest(interval: .seconds(300))
         var actions = [test.begin(at: 100 * second)]
         _ = test.pass(readAt: 101 * second)

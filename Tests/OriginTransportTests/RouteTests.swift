@@ -232,6 +232,27 @@ import Testing
         #expect(echo?.kind == .httpProtocolError)
     }
 
+    @Test(arguments: [
+        (UpstreamOptions.HTTPVersions.http2, ErrorKind.tlsProtocolError),
+        (.http2PriorKnowledge, .httpProtocolError),
+    ])
+    func `only prior knowledge speaks HTTP/2 to a server without ALPN`(
+        versions: UpstreamOptions.HTTPVersions,
+        kind: ErrorKind
+    ) async throws {
+        let certificate = try SelfSignedCertificate(names: "IP:127.0.0.1")
+        let server = try TLSServer(certificate)
+        // It echoes the preface, which is not a valid response.
+        let error = await #expect(throws: NetworkError.self) {
+            try await get("https://\(server.address)/") {
+                $0.authorities = certificate.file
+                $0.versions = versions
+            }
+        }
+        #expect(error?.kind == kind)
+        #expect(error?.detail.contains("http2PriorKnowledge") == (versions == .http2))
+    }
+
     @Test func `the error of unusable PEM text does not contain it`() throws {
         let certificate = try SelfSignedCertificate(names: "IP:127.0.0.1")
         let text = try String(contentsOfFile: certificate.file, encoding: .utf8)

@@ -21,8 +21,8 @@ package final class ContentBudget: Sendable {
     /// The budget of the process: 64 MiB.
     package static let process = ContentBudget(64 * 1024 * 1024)
 
-    /// The memory of one open request besides its content, which also counts: 24 KiB.
-    static let streamCost = 24 * 1024
+    /// The memory of one open request besides its content, which also counts: 32 KiB, as measured.
+    static let streamCost = 32 * 1024
 
     private let size: Int
     private let taken = Atomic(0)
@@ -71,11 +71,12 @@ struct ConnectionWindow {
         target = min(2 * target, largest)
     }
 
-    /// Returns the number of bytes to add to the peer's window, and takes them from the budget.
+    /// Takes bytes from the budget for the peer's window, or returns some.
     ///
     /// - Parameters:
     ///   - outstanding: the number of bytes that the peer may still send.
     ///   - budget: the budget of the process.
+    /// - Returns: the number of bytes to add to the peer's window.
     mutating func update(outstanding: Int, from budget: ContentBudget) -> Int {
         // Content in memory, and what the peer may send already, cannot be taken back.
         let bound = outstanding + unread - ConnectionWindow.least

@@ -165,20 +165,15 @@ import NetproxyLiveObjects
         updateWindow()
         guard let stream = unsafe streams[id] else { return }
         _ = unsafe nghttp2_session_consume_stream(session, id, count)
-        stream.unread -= count
-        stream.sinceGrowth += count
-        // A reader that takes everything is faster than the window permits.
-        if stream.unread == 0 { growWindow(of: id, stream) }
-    }
-
-    private func growWindow(of id: Int32, _ stream: HTTP2Stream) {
-        let present = max(limits.window, stream.window)
-        let larger = unsafe min(2 * present, limits.largestWindow, window.largestOfStream)
-        guard larger > present, stream.sinceGrowth >= present / 2, stream.state.isReceiving else {
-            return
+        let largest = unsafe min(limits.largestWindow, window.largestOfStream)
+        if let size = stream.growWindow(from: limits.window, upTo: largest, read: count) {
+            _ = unsafe nghttp2_session_set_local_window_size(
+                session,
+                none,
+                id,
+                Int32(clamping: size)
+            )
         }
-        (stream.window, stream.sinceGrowth) = (larger, 0)
-        _ = unsafe nghttp2_session_set_local_window_size(session, none, id, Int32(clamping: larger))
     }
 
     /// The number of content bytes that the peer may still send on all streams together.

@@ -14,9 +14,9 @@ final class HTTP2Stream {
     /// The number of received bytes that were not read.
     var unread = 0
     /// The number of bytes read since the window last grew.
-    var sinceGrowth = 0
+    private var sinceGrowth = 0
     /// The window, once it has grown.
-    var window = 0
+    private var window = 0
 
     /// The heads to send, in order, in the format of HTTP/1.
     ///
@@ -34,6 +34,21 @@ final class HTTP2Stream {
 
     init(_ method: HTTPMethod) {
         self.method = method
+    }
+
+    /// Records read content; returns the new size of the window if it has to grow.
+    ///
+    /// A reader that takes everything is faster than the window permits.
+    func growWindow(from first: Int, upTo largest: Int, read count: Int) -> Int? {
+        unread -= count
+        sinceGrowth += count
+        let present = max(first, window)
+        let larger = min(2 * present, largest)
+        guard unread == 0, larger > present, sinceGrowth >= present / 2, state.isReceiving else {
+            return nil
+        }
+        (window, sinceGrowth) = (larger, 0)
+        return larger
     }
 
     /// The number of unsent bytes of the first piece.

@@ -73,6 +73,39 @@ import Testing
         }
     }
 
+    @Test(arguments: ["http1", "http2"])
+    func `an attempt to connect that takes long leaves its place to another one`(
+        version: String
+    ) async throws {
+        // The handshakes never end.
+        let origin = try await OriginServer.start { try await $0.rest() }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://127.0.0.1:\(origin.port)
+                  http: \(version)
+                  timeouts: { connect: 1h }
+                  pool: { connections: 1, wait: 1h }
+                """
+        ) { proxy in
+            let (first, second) = (try await proxy.connect(), try await proxy.connect())
+            try await first.send(Raw.get("/orders/1"))
+            try await #require(eventually { origin.connections.count == 1 })
+            try await second.send(Raw.get("/orders/2"))
+            try await #require(hasOneInQueue(proxy))
+            #expect(origin.connections.count == 1)
+            await proxy.advance(by: .seconds(2))
+            #expect(await eventually { origin.connections.count == 2 })
+        }
+    }
+
+    private func hasOneInQueue(_ proxy: DaemonHarness) async -> Bool {
+        await eventually {
+            let status = try? await proxy.ask(Raw.get("/status"))
+            return status?.body.contains(#""queued":1"#) == true
+        }
+    }
+
     @Test func `a responding address does not wait for a silent one`() async throws {
         let silent = try await SilentPort()
         let origin = try await OriginServer.start { try await $0.rest() }

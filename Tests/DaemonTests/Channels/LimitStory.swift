@@ -1,3 +1,5 @@
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 import NetproxyPath
 import NetproxyService
 import TestSupport
@@ -214,6 +216,61 @@ import Testing
     private func queued(_ proxy: DaemonHarness) async -> Int? {
         let answer = try? await proxy.ask(Raw.get("/status"))
         return answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool.queued
+    }
+
+    @Test func `one client never uses the last tenth of a pool`() async throws {
+        let slow = Gate()
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                if request.startLine.contains("/slow") { try await slow.wait() }
+                try await wire.send(Raw.ok())
+            }
+        }
+        let pool = "pool: { connections: 10, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
+        ) { proxy async throws in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            var streams: [Int32?] = []
+            for _ in 0..<12 { streams.append(try await app.request(.get, "/orders/slow")) }
+            try await #require(eventually { origin.requests.count == 9 })
+            for _ in 0..<5 {
+                #expect(try await proxy.exchange(Raw.get("/orders/quick")).status == 200)
+            }
+            #expect(await queued(proxy) == 3)
+            slow.open()
+            for stream in streams { #expect(try await app.message(on: stream).status == 200) }
+        }
+    }
+
+    @Test func `a client with more than its share gets no connection while others wait`()
+        async throws
+    {
+        let gates = (0..<2).map { _ in Gate() }
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                if request.startLine.contains("/first") { try await gates[wire.number].wait() }
+                try await wire.send(Raw.ok())
+            }
+        }
+        let pool = "pool: { connections: 2, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
+        ) { proxy async throws in
+            let app = HTTP2Peer(try await proxy.connect(), as: .client)
+            for _ in 0..<2 { _ = try await app.request(.get, "/orders/first") }
+            try await #require(eventually { origin.requests.count == 2 })
+            let last = try await app.request(.get, "/orders/last")
+            try await #require(eventually { await queued(proxy) == 1 })
+            let other = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/x"))
+            try await #require(eventually { await queued(proxy) == 2 })
+            gates[0].open()
+            // The first client still uses one of two connections, so the other client is next.
+            #expect(try await other.message().status == 200)
+            #expect(try await app.message(on: last).status == 200)
+            #expect(origin.connections[0].messages[1].startLine == "GET /x HTTP/1.1")
+            gates[1].open()
+        }
     }
 
     @Test func `there are at most as many loops as a pool has connections`() async throws {

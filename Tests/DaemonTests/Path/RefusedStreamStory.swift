@@ -22,7 +22,8 @@ import Testing
                     switch refusal {
                     case .reset: try await peer.reset(message.stream, .refusedStream)
                     // GOAWAY with 0 as the last stream.
-                    case .goAway: try await peer.raw([0, 0, 8, 7] + [UInt8](repeating: 0, count: 13))
+                    case .goAway:
+                        try await peer.raw([0, 0, 8, 7] + [UInt8](repeating: 0, count: 13))
                     }
                     continue
                 }

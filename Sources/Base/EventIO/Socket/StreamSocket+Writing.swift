@@ -56,8 +56,9 @@ extension StreamSocket {
 
     /// Writes the bytes after the first `offset`, and waits while the kernel's buffer is full.
     ///
-    /// - Parameter lastReceived: returns the time of the last byte in the other direction, from which `idle`
-    ///   counts as well.
+    /// `lastReceived` returns the time of the last byte in the other direction, from which `idle` counts as
+    /// well.
+    ///
     /// - Throws: the errors of `write(_:_:idle:until:)`.
     package func write(
         _ output: OutputBuffer,

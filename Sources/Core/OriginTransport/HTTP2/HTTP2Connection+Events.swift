@@ -38,14 +38,14 @@ extension HTTP2Connection: HTTP2WireUser {
     /// The events have already woken the readers.
     func receivedAll() {
         if test.isRunning { passTest() }
-        watchUnread()
+        unread.watch(self)
     }
 
     func ended(_ end: HTTP2WireEnd) {
         self.end = end
         isLeaving = true
         removeTimers()
-        unread = StreamTable()
+        unread.closed = StreamTable()
         if case .fault(.unresponsive) = end { owner.distrust(address) }
         let left = exchanges.all
         exchanges = StreamTable()

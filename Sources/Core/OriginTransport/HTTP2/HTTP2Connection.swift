@@ -20,18 +20,16 @@ final class HTTP2Connection: TimerEntry {
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
     var exchanges = StreamTable<HTTP2Exchange>()
-    /// The exchanges whose stream has closed and whose content was not read yet.
-    var unread = StreamTable<HTTP2Exchange>()
+    let unread = UnreadContent()
     var admission = StreamAdmission()
     /// The total number of exchanges.
     var served = 0
     /// Whether the connection accepts no more exchanges.
     var isLeaving = false
     var test: ConnectionTest
-    /// The timers for SETTINGS, for the result of a test, and for content that nobody reads.
+    /// The timers for SETTINGS and for the result of a test.
     private var settingsTimer: ActionTimer?
     private var testTimer: ActionTimer?
-    private var unreadTimer: ActionTimer?
     /// The reason for the end of the connection, which the first write can already set.
     var end: HTTP2WireEnd?
     private let life = LiveObject(HTTP2Connection.self)
@@ -291,7 +289,7 @@ final class HTTP2Connection: TimerEntry {
     /// Forgets an exchange, and resets its stream unless both sides have ended it.
     private func remove(_ exchange: HTTP2Exchange, _ code: HTTP2Code) {
         exchange.stream.releaseAll()
-        unread[exchange.id] = nil
+        unread.closed[exchange.id] = nil
         guard exchanges[exchange.id] === exchange else { return }
         if case .reset(let code) = exchange.stream.reset(code) {
             session.reset(exchange.id, code)
@@ -304,7 +302,7 @@ final class HTTP2Connection: TimerEntry {
         guard let exchange = exchanges.take(stream) else { return }
         exchange.stream.removeTimers()
         if exchange.isComplete { admission.completed() }
-        if exchange.stream.unread > 0 { unread[stream] = exchange }
+        if exchange.stream.unread > 0 { unread.closed[stream] = exchange }
         guard !wire.isClosed else { return }
         if exchanges.isEmpty {
             if isLeaving { return close() }
@@ -340,7 +338,8 @@ final class HTTP2Connection: TimerEntry {
         let interval = peer.options.pingInterval.nanoseconds
         if silent >= interval { perform(test.begin(at: loop.now)) }
         guard !wire.isClosed else { return }
-        loop.schedule(self, at: silent < interval ? wire.lastRead &+ interval : loop.now &+ interval)
+        let last = silent < interval ? wire.lastRead : loop.now
+        loop.schedule(self, at: last &+ interval)
     }
 
     /// Tests the connection after an exchange was given up in a silence.
@@ -370,45 +369,12 @@ final class HTTP2Connection: TimerEntry {
         owner.exchangeEnded(on: self)
     }
 
-    // MARK: - Content that nobody reads
-
-    /// Starts to watch the content that fills the memory of this connection.
-    func watchUnread() {
-        guard unreadTimer == nil, session.isFull else { return }
-        let timer = ActionTimer { [unowned self] in
-            unreadTimer = nil
-            dropUnread()
-        }
-        unreadTimer = timer
-        loop.schedule(timer, at: loop.deadline(after: HTTP2Connection.unreadTime))
-    }
-
-    /// The time for which content may fill the memory of its connection without being read.
-    private static let unreadTime = Duration.seconds(10)
-
-    /// Cancels the response with the most content in memory if nobody has read it for some time.
-    private func dropUnread() {
-        guard !wire.isClosed, session.isFull else { return }
-        let stalled = (exchanges.all + unread.all).filter {
-            loop.now &- $0.stream.lastTaken >= HTTP2Connection.unreadTime.nanoseconds
-        }
-        if let largest = stalled.max(by: { $0.stream.unread < $1.stream.unread }) {
-            largest.cancellation = NetworkError(
-                .httpResponseIncomplete,
-                side: .proxy,
-                detail: "the client has read nothing for 10 s, and the memory for content is used up"
-            )
-            abandon(largest, .cancel)
-        }
-        watchUnread()
-    }
-
     /// Removes the timers of a closed connection.
     func removeTimers() {
         loop.remove(self)
-        for timer in [settingsTimer.take(), testTimer.take(), unreadTimer.take()] {
-            if let timer { loop.remove(timer) }
-        }
+        loop.remove(unread)
+        if let timer = settingsTimer.take() { loop.remove(timer) }
+        if let timer = testTimer.take() { loop.remove(timer) }
     }
 }
 

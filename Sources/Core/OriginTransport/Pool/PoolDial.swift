@@ -17,9 +17,7 @@ final class PoolDial: TimerEntry {
 
     private static let patience = Duration.seconds(1)
 
-    /// Begins an attempt that has a place in the pool.
-    ///
-    /// - Parameter onSlow: called before the attempt gives up its place.
+    /// Begins an attempt that has a place in the pool; `onSlow` is called before it gives the place up.
     init(in pool: OriginPool, for sender: ObjectIdentifier?, onSlow: @escaping () -> Void = {}) {
         self.pool = pool
         self.sender = sender

@@ -137,8 +137,11 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
             begin(DownstreamStream(id, on: self, fault, request))
         case .content(let id, _):
             guard let content else { return }
-            guard let stream = streams[id] else { return send { $0.consumed(content.count, on: id) } }
-            stream.stream.receive(content)
+            if let stream = streams[id] {
+                stream.stream.receive(content)
+            } else {
+                send { $0.consumed(content.count, on: id) }
+            }
         case .ended(let id, _): streams[id]?.stream.receiveEnd()
         case .closed(let id, let code):
             streams.take(id)?.close(.stream(code))
