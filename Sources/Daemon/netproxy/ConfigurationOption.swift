@@ -253,6 +253,9 @@ struct ConfigurationFile: Sendable {
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
         }
+        if let note = IgnoredProxy.note(on: configuration, in: environment) {
+            remarks.append("note: \(note)")
+        }
         for file in configuration.files {
             guard case .whole(let bytes) = Self.contents(file),
                 let cut = ConfigurationLoader.cutOff(bytes, file: file)

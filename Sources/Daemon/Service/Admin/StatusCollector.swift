@@ -32,9 +32,10 @@ struct StatusCollector {
         _ outages: [ChannelOutage]
     ) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
+        let outages = Dictionary(outages.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
-            let outage = outages.first { $0.name == channel.name }
+            let outage = outages[channel.name]
             var token: DaemonStatus.Token?
             if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
             token?.wantedScope = channel.rules.wantedScope?.text
