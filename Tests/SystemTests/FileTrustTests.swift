@@ -28,12 +28,15 @@ import Testing
         deinit { try? FileManager.default.removeItem(atPath: top) }
     }
 
-    @Test(arguments: [
-        (0o755, 0o755, 0o600, nil), (0o755, 0o755, 0o644, nil), (0o755, 0o755, 0o666, "/inner/file"),
-        (0o755, 0o777, 0o600, "/inner"), (0o777, 0o755, 0o600, ""),
-        // The sticky bit protects the entries of a directory.
-        (0o1777, 0o755, 0o600, nil), (0o755, 0o1777, 0o600, nil),
-    ] as [(Int, Int, Int, String?)])
+    @Test(
+        arguments: [
+            (0o755, 0o755, 0o600, nil), (0o755, 0o755, 0o644, nil),
+            (0o755, 0o755, 0o666, "/inner/file"),
+            (0o755, 0o777, 0o600, "/inner"), (0o777, 0o755, 0o600, ""),
+            // The sticky bit protects the entries of a directory.
+            (0o1777, 0o755, 0o600, nil), (0o755, 0o1777, 0o600, nil),
+        ] as [(Int, Int, Int, String?)]
+    )
     func `a file is replaceable by its own mode and by the directories above it`(
         top: Int,
         directory: Int,

@@ -29,7 +29,10 @@ import Testing
         isNamed: Bool
     ) throws {
         let note = try note([variable: "http://proxy.example:3128"], channel)
-        #expect(note?.contains("the environment has \(variable), which netproxy does not use") == (isNamed ? true : nil))
+        #expect(
+            note?.contains("the environment has \(variable), which netproxy does not use")
+                == (isNamed ? true : nil)
+        )
     }
 
     @Test func `an empty variable names no proxy`() throws {

@@ -65,6 +65,10 @@ import Testing
         let errors = try errors([name: mode])
         #expect(errors.count == 1)
         #expect(errors.first?.hasPrefix(place) == true)
-        #expect(errors.first?.contains("every user (mode \(String(mode, radix: 8))) can write to \(culprit)") == true)
+        #expect(
+            errors.first?.contains(
+                "every user (mode \(String(mode, radix: 8))) can write to \(culprit)"
+            ) == true
+        )
     }
 }

@@ -65,7 +65,8 @@ package enum PublicSecrets {
                     file: configuration.file,
                     position: .start,
                     key: "state.etcd.endpoints",
-                    message: "warning: the way to \(endpoint) is not protected: others can replace the "
+                    message:
+                        "warning: the way to \(endpoint) is not protected: others can replace the "
                         + "stored tokens by older ones; use https://"
                 )
             )

@@ -42,7 +42,8 @@ package enum IgnoredProxy {
     static func explain(_ error: NetworkError, _ variable: String?) -> NetworkError {
         guard let variable else { return error }
         switch error.kind {
-        case .dnsError, .dnsTimeout, .destinationUnavailable, .connectionRefused, .connectionTimeout:
+        case .dnsError, .dnsTimeout, .destinationUnavailable, .connectionRefused,
+            .connectionTimeout:
             var error = error
             error.detail += "; \(words(for: variable))"
             return error

@@ -25,7 +25,10 @@ struct ReloadPlan {
         let secrets = serving.assembly.map { SecretReader($0.secrets.resolver) }
         let inForce = serving.inForce
         let present = inForce.current.channels
-        let known = Dictionary(present.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let known = Dictionary(
+            present.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         var lines = next.written.changes(from: inForce.current.written, channel: nil)
         for channel in next.channels {
             guard let known = known[channel.name] else {
