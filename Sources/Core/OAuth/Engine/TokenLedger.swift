@@ -150,7 +150,10 @@ struct TokenLedger {
     /// Whether another process would present a refresh token that was already presented.
     ///
     /// The record in memory, which could not be written, has its successor or the note of the presentation.
-    var mustKeepLock: Bool { isOnlyHolder || (isUnsaved && record?.intent != nil) }
+    var mustKeepLock: Bool {
+        // Another process may have the later record, and must be able to write it.
+        !isOutdated && (isOnlyHolder || (isUnsaved && record?.intent != nil))
+    }
 
     /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool {
