@@ -217,7 +217,11 @@ extension EtcdModel.State {
         let line = #"{"result":{"header":{"revision":"\#(revision)"},"events":[\#(event)]}}"#
         history.append((revision, key, line))
         for watcher in watchers where !isSilent && watcher.start <= key && key < watcher.end {
-            if held == nil { watcher.stream.send(line) } else { held?.append((watcher.stream, line)) }
+            if held == nil {
+                watcher.stream.send(line)
+            } else {
+                held?.append((watcher.stream, line))
+            }
         }
     }
 

@@ -94,7 +94,8 @@ struct EtcdStep: Encodable {
     static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdStep {
         let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
         return EtcdStep(request_put: put)
-    }}
+    }
+}
 
 /// Steps that apply together if all comparisons hold, and other steps if not.
 struct EtcdTransaction: Encodable {

@@ -258,6 +258,9 @@ struct ConfigurationFile: Sendable {
             remarks.append("note: \(warning)")
         }
         remarks += ExposedCredentials.warnings(in: configuration).map { "note: \($0)" }
+        if let note = IgnoredProxy.note(on: configuration, in: environment) {
+            remarks.append("note: \(note)")
+        }
         if !SecretResolver(environment: environment).hasCredentials {
             remarks += configuration.credentialNotes.map(\.description)
         }

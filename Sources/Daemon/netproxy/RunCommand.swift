@@ -49,9 +49,11 @@ struct RunCommand: AsyncParsableCommand {
             StandardError.report("netproxy: admin at \(place)")
         }
         report(configuration)
-        if let warning = OpenChannels.warning(in: configuration) {
-            StandardError.report("netproxy: \(warning)")
-        }
+        let notes = [
+            OpenChannels.warning(in: configuration),
+            IgnoredProxy.note(on: configuration, in: environment),
+        ]
+        for note in notes.compactMap({ $0 }) { StandardError.report("netproxy: \(note)") }
         await daemon.waitUntilStopped()
     }
 

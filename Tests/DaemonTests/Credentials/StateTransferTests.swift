@@ -48,7 +48,13 @@ import Testing
         let source = try transfer(old, key: key)
         defer { source.close() }
         #expect(try await source.export(to: path, keeping: false) == ["a/b", "orders"])
-        #expect(try await store("orders", in: old).load() == nil)
+        let left = FileTokenStore(
+            directory: old.path,
+            family: "orders",
+            seal: try TokenSeal(base64: Secret(key))
+        )
+        #expect(try await left.load()?.signedOutAt != nil)
+        #expect(try await left.load()?.refreshToken == nil)
         let content = try Data(contentsOf: URL(filePath: path))
         #expect(!String(decoding: content, as: UTF8.self).contains("first"))
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int

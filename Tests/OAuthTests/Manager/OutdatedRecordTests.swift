@@ -107,5 +107,8 @@ import Testing
         try store.restore(first)
         #expect(await harness.reject(2) == .passThrough(.refreshFailed))
         #expect(harness.requests == 2)
+        // The other process can write its own.
+        let lock = try await store.lock(until: harness.clock.now, clock: harness.clock)
+        lock.release()
     }
 }

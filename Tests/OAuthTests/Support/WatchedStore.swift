@@ -19,6 +19,8 @@ final class WatchedStore: TokenStoring {
     }
 
     private let inner = MemoryTokenStore()
+    /// No: a wait for it depends on the clock of the test alone.
+    var mayBlock: Bool { false }
     private let state = Mutex(State())
 
     var onSave: (@Sendable (TokenRecord) -> Void)? {

@@ -46,13 +46,15 @@ package enum FileTrust {
     /// Returns the reason why other users can replace a file: they may write to it or to a directory above
     /// it, like in OpenSSH's `StrictModes`.
     ///
-    /// The sticky bit, as on `/tmp`, protects the entries of a directory. Returns `nil` if only root and this
-    /// user can replace the file, and for anything but a regular file.
+    /// The sticky bit, as on `/tmp`, protects the entries of a directory.
     ///
     /// - Parameters:
     ///   - path: the absolute path of the file.
     ///   - user: another trusted user, such as the one that the service runs as.
-    package static func objection(toFile path: String, alsoTrusting user: UInt32? = nil) -> String? {
+    /// - Returns: a clause with the problem and its remedy; `nil` if only root and this user can replace the
+    ///   file, and for anything but a regular file.
+    package static func objection(toFile path: String, alsoTrusting user: UInt32? = nil) -> String?
+    {
         guard let file = status(path), file.isRegular else { return nil }
         let target = FileSystem.resolved(path) ?? path
         // The directory of a link decides where it leads.

@@ -68,7 +68,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// The safety of a retry.
     public let retry: RetrySafety
     /// One clause that an operator can act on, without secrets.
-    public let detail: String
+    public package(set) var detail: String
     /// The status of the response that netproxy generates, if the kind does not determine it.
     package var ownStatus: HTTPStatus?
     /// The number of seconds before the next attempt, if known.

@@ -82,7 +82,8 @@ extension TokenLedger {
     ) -> StoreReconciliation {
         guard stored.owner == .own else { return .foreign }
         if let found, found.isSignedOut, !isOutdated(found) { return .takeStored }
-        guard let found, let token = found.refreshToken, !isOutdated(found), configuration.isOfConfiguredSeed(found)
+        guard let found, let token = found.refreshToken, !isOutdated(found),
+            configuration.isOfConfiguredSeed(found)
         else { return .keepMemory }
         let isKnown = token == draft.presented || token == draft.record.refreshToken
         let isNews = stored.fingerprint != draft.expected.fingerprint && !isKnown

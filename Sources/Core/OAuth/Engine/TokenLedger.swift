@@ -109,6 +109,7 @@ struct TokenLedger {
     ///   - presented: the refresh token that its tokens were obtained with.
     /// - Returns: the draft to write; `nil` while the store holds another client's tokens.
     mutating func stage(_ next: TokenRecord, presented: Secret?) -> Draft? {
+        retireSession(before: next)
         record = next
         guard stored.owner != .foreign else { return nil }
         return draft(next, presented)
@@ -136,7 +137,8 @@ struct TokenLedger {
         stored = StoredState(found, authority: configuration.authority)
         switch reconciliation(ofConflictWith: found, saving: draft) {
         case .foreign: return .foreign
-        case .keepMemory, .lost, .outdated: return .saveAgain(self.draft(draft.record, draft.presented))
+        case .keepMemory, .lost, .outdated:
+            return .saveAgain(self.draft(draft.record, draft.presented))
         case .takeStored:
             record = found
             isUnsaved = false
@@ -145,9 +147,13 @@ struct TokenLedger {
         }
     }
 
-    /// Whether another process would present a refresh token that was already presented: the record in
-    /// memory, which could not be written, has its successor or the note of the presentation.
-    var mustKeepLock: Bool { isOnlyHolder || (isUnsaved && record?.intent != nil) }
+    /// Whether another process would present a refresh token that was already presented.
+    ///
+    /// The record in memory, which could not be written, has its successor or the note of the presentation.
+    var mustKeepLock: Bool {
+        // Another process may have the later record, and must be able to write it.
+        !isOutdated && (isOnlyHolder || (isUnsaved && record?.intent != nil))
+    }
 
     /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool {
@@ -199,7 +205,6 @@ struct TokenLedger {
     mutating func apply(_ change: Change) {
         switch change {
         case .saved(let draft):
-            retireSession(before: draft.record)
             record = draft.record
             stored = StoredState(draft.record, authority: configuration.authority)
             isUnsaved = false

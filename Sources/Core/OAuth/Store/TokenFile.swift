@@ -31,7 +31,8 @@ enum TokenFile {
                 [$0.issued_at, $0.expires_at, $0.refresh_at].compactMap { $0 }
             }
                 + [
-                    refresh_expires_at, saved_at, signed_out_at, intent?.started_at, quarantine?.since,
+                    refresh_expires_at, saved_at, signed_out_at, intent?.started_at,
+                    quarantine?.since,
                     pinned?.client_secret_expires_at,
                 ].compactMap { $0 }
         }

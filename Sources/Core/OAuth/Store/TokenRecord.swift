@@ -71,10 +71,13 @@ public struct TokenRecord: Sendable, Equatable {
 
     /// Incremented by every save, and compared by the next one.
     public var revision = 0
-    /// The sign-in that the tokens descend from: revisions are comparable within one. `nil` in a record of
-    /// an earlier version.
+    /// The sign-in that the tokens descend from; `nil` in a record of an earlier version.
+    ///
+    /// Revisions are comparable within one.
     public var session: String?
-    /// The time of a sign-out. The record then has no tokens; a missing record is not a sign-out.
+    /// The time of a sign-out; the record then has no tokens.
+    ///
+    /// A missing record is not a sign-out.
     public var signedOutAt: UnixTime?
     /// The client and the token endpoint that the tokens belong to.
     public var authority: String

@@ -7,7 +7,7 @@ import NetworkCore
 import OAuth
 
 extension ChannelAssembly {
-    /// Returns the accounts of a channel, and reuses accounts from `known` with the same settings and inputs.
+    /// Returns the accounts of a channel, and reuses accounts in force with the same settings and inputs.
     ///
     /// A channel with several credentials gets a `MissingCredential` for each unusable one.
     ///
@@ -16,7 +16,7 @@ extension ChannelAssembly {
     func accounts(
         of channel: ChannelConfiguration,
         _ inputs: ChannelInputs,
-        among known: inout [ChannelAccount],
+        among present: inout PresentChannels,
         log: ChannelLog
     ) async throws -> [ChannelAccount] {
         var accounts: [ChannelAccount] = []
@@ -24,8 +24,8 @@ extension ChannelAssembly {
             guard let provider = credential.provider else { continue }
             let part = inputs.part(of: credential)
             let dependence = provider.dependence(on: channel)
-            let equal = known.first {
-                $0.identity != nil && $0.credential == credential && $0.inputs == part
+            let equal = present.accounts(of: credential.identity).first {
+                $0.credential == credential && $0.inputs == part
                     && $0.dependence == dependence && $0.missing == nil
             }
             if let equal, let shared = provider.adapted(equal.running, to: channel) {
@@ -40,7 +40,7 @@ extension ChannelAssembly {
                 let context = context(of: credential, at: inputs.pinned, log)
                 let running = try await provider.credential(for: channel, in: context)
                 let account = ChannelAccount(credential, part, running, dependence)
-                known.append(account)
+                present.add(account)
                 accounts.append(account)
             } catch  where channel.credentials.count > 1 {
                 accounts.append(ChannelAccount(credential, part, missing: error))

@@ -99,10 +99,10 @@ package final class ChannelAssembly: Sendable {
         )
         try Task.checkCancellation()
         var assembled = AssembledChannels()
-        var known = present.flatMap(\.accounts)
+        var known = PresentChannels(present)
         let paces = Paces(of: configuration.channels, readings)
         for (index, (wanted, pending)) in zip(configuration.channels, readings).enumerated() {
-            var made = await channel(wanted, pending.ended, keeping: present, &known)
+            var made = await channel(wanted, pending.ended, keeping: &known)
             if occasion == .reload, made.reasons == nil { made.reasons = [ChannelOutage.late] }
             let channel =
                 try made.channel ?? refusing(wanted, because: made.reasons, at: paces[index])
@@ -117,21 +117,19 @@ package final class ChannelAssembly: Sendable {
     /// - Parameters:
     ///   - wanted: the channel's configuration.
     ///   - reading: the read values; `nil` if the reading has not ended.
-    ///   - present: the channels in force.
-    ///   - known: the credentials that channels can share; new ones are added.
+    ///   - present: the channels in force; new credentials that channels can share are added.
     /// - Returns: the channel, `nil` if it cannot serve, and the reasons for missing values, `nil` if the
     ///   reading has not ended.
     private func channel(
         _ wanted: ChannelConfiguration,
         _ reading: ChannelReading?,
-        keeping present: [ChannelRecord],
-        _ known: inout [ChannelAccount]
+        keeping present: inout PresentChannels
     ) async -> (channel: ChannelRecord?, reasons: [String]?) {
-        let earlier = present.first { $0.name == wanted.name && $0.outage == nil }
+        let earlier = present[wanted.name]
         let fallback = earlier.flatMap { $0.configuration.mayStand(inFor: wanted) ? $0 : nil }
         guard var reading else { return (fallback, nil) }
         var reasons = reading.reasons
-        let isComplete = reading.fillIn(from: present.map(\.inputs))
+        let isComplete = reading.fillIn(from: present.inputs)
         guard isComplete || wanted.canServe(with: reading.inputs) else {
             return (fallback, reasons)
         }
@@ -140,7 +138,7 @@ package final class ChannelAssembly: Sendable {
         }
         secrets.hold(reading.inputs)
         do {
-            let made = try await make(wanted, reading.inputs, &known, replacing: earlier)
+            let made = try await make(wanted, reading.inputs, &present, replacing: earlier)
             return (made, reasons + made.unusableCredentials)
         } catch {
             let reason = (error as? SecretError)?.outcome ?? "\(error)"
@@ -163,8 +161,8 @@ package final class ChannelAssembly: Sendable {
     ) async -> (channel: ChannelRecord?, reasons: [String]) {
         secrets.forget()
         defer { secrets.forget() }
-        var known = present.flatMap(\.accounts)
-        let made = await channel(outage.configuration, reading, keeping: present, &known)
+        var known = PresentChannels(present)
+        let made = await channel(outage.configuration, reading, keeping: &known)
         if let channel = made.channel {
             let next = present.map { $0.name == channel.name ? channel : $0 }
             SharedSeeds.warnings(among: next, besides: present).forEach(report)
@@ -206,7 +204,7 @@ package final class ChannelAssembly: Sendable {
     private func make(
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs,
-        _ known: inout [ChannelAccount],
+        _ present: inout PresentChannels,
         replacing earlier: ChannelRecord?
     ) async throws -> ChannelRecord {
         var key: Secret?
@@ -218,13 +216,14 @@ package final class ChannelAssembly: Sendable {
         return try ChannelRecord(
             configuration,
             inputs,
-            accounts: try await accounts(of: configuration, inputs, among: &known, log: log),
+            accounts: try await accounts(of: configuration, inputs, among: &present, log: log),
             gate: (
                 AccessPolicy(configuration, key: key, lending: clientKeys),
                 limiter(configuration.rate, replacing: earlier?.rules.limiter)
             ),
             log: log,
-            spillDirectory: stateDirectory
+            spillDirectory: stateDirectory,
+            environment: environment
         )
     }
 

@@ -29,6 +29,7 @@ package struct ChannelRecord: Sendable {
     ///   - gate: the access policy and the rate limiter.
     ///   - log: receives a line for each exchange.
     ///   - spillDirectory: the directory of spilled bodies.
+    ///   - environment: the variables of the daemon.
     /// - Throws: an error that names the channel and the unusable setting.
     package init(
         _ configuration: ChannelConfiguration,
@@ -36,7 +37,8 @@ package struct ChannelRecord: Sendable {
         accounts: [ChannelAccount],
         gate: (access: AccessPolicy, limiter: RateLimiter?),
         log: ChannelLog,
-        spillDirectory: String
+        spillDirectory: String,
+        environment: [String: String] = [:]
     ) throws {
         self.inputs = inputs
         self.accounts = accounts
@@ -67,6 +69,7 @@ package struct ChannelRecord: Sendable {
             + configuration.headers.secrets.compactMap { inputs.secrets[$0.value] }
         (parts.pinned, parts.otherResource) = (inputs.pinned, inputs.otherResource)
         (parts.tls, parts.proxy, parts.samples) = (tls, proxy, samples)
+        parts.ignoredProxy = IgnoredProxy.variable(for: configuration, in: environment)
         rules = ChannelRules(configuration, parts)
     }
 

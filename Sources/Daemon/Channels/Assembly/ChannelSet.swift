@@ -51,20 +51,25 @@ package struct ChannelSet: Sendable {
     ) async -> (set: ChannelSet, started: [OAuthManager]) {
         let present = engines
         let wanted = Engine.all(of: next)
+        let (old, new) = (Set(present.map(\.id)), Set(wanted.map(\.id)))
         // A manager that stays in force keeps its unsaved tokens.
-        var leaving = present.filter { old in !wanted.contains { $0.manager === old.manager } }
+        var leaving = Dictionary(
+            grouping: present.filter { !new.contains($0.id) },
+            by: \.owner.name
+        )
         var managers: [OAuthManager] = []
-        for new in wanted where !present.contains(where: { $0.manager === new.manager }) {
-            guard new.isStarted else { continue }
-            if let other = predecessor(of: new.manager, of: new.owner, among: leaving) {
-                leaving.removeAll { $0.manager === other }
-                await new.manager.takeOver(from: other)
+        for engine in wanted where !old.contains(engine.id) && engine.isStarted {
+            let name = engine.owner.name
+            let other = predecessor(of: engine.manager, of: name, among: leaving[name] ?? [])
+            if let other {
+                leaving[name]?.removeAll { $0.manager === other }
+                await engine.manager.takeOver(from: other)
             }
-            managers.append(new.manager)
+            managers.append(engine.manager)
         }
         var set = self
         set.channels = next
-        set.retiring = await retired(by: wanted)
+        set.retiring = await retired(by: new)
         return (set, managers)
     }
 
@@ -74,13 +79,13 @@ package struct ChannelSet: Sendable {
     /// last manager of that name with the same account and unsaved tokens.
     private func predecessor(
         of manager: OAuthManager,
-        of owner: CredentialConfiguration.Owner,
+        of name: String,
         among leaving: [Engine]
     ) -> OAuthManager? {
-        let present = leaving.filter { $0.owner.name == owner.name }.map(\.manager)
+        let present = leaving.map(\.manager)
         if let same = present.first(where: { $0.hasTokens(of: manager) }) { return same }
         let earlier = retiring.last {
-            $0.owner.name == owner.name && $0.manager?.hasTokens(of: manager) == true
+            $0.owner.name == name && $0.manager?.hasTokens(of: manager) == true
         }
         return earlier?.manager ?? present.first
     }
@@ -89,10 +94,10 @@ package struct ChannelSet: Sendable {
     ///
     /// A renewal may be in progress, and unsaved tokens exist nowhere else.
     private func retired(
-        by next: [Engine]
+        by next: Set<ObjectIdentifier>
     ) async -> [RetiringOAuthManager] {
         var kept = retiring
-        for old in engines where !next.contains(where: { $0.manager === old.manager }) {
+        for old in engines where !next.contains(old.id) {
             kept.append(RetiringOAuthManager(old.manager, of: old.owner))
         }
         for index in kept.indices { await kept[index].releaseIfSaved() }
@@ -129,6 +134,8 @@ private struct Engine {
     let manager: OAuthManager
     /// Whether the engine starts with the daemon; a helper program first runs for the first request.
     let isStarted: Bool
+
+    var id: ObjectIdentifier { ObjectIdentifier(manager) }
 
     /// Returns the engines of the channels' credentials, without duplicates.
     static func all(of channels: [ChannelRecord]) -> [Engine] {

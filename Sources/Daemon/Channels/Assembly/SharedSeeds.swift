@@ -13,12 +13,16 @@ enum SharedSeeds {
     ) -> [String] {
         let known = seeds(present)
         let all = seeds(channels).sorted { $0.key.description < $1.key.description }
-        return all.enumerated().compactMap { index, one in
-            guard let other = all[..<index].first(where: { $0.value == one.value }),
-                known[one.key] != one.value || known[other.key] != other.value
-            else { return nil }
+        var owners: [String: CredentialConfiguration.Owner] = [:]
+        return all.compactMap { one in
+            let seed = one.value.reveal()
+            guard let other = owners[seed] else {
+                owners[seed] = one.key
+                return nil
+            }
+            guard known[one.key] != one.value || known[other] != one.value else { return nil }
             return
-                "\(other.key) and \(one.key): the same refresh_token; a server that rotates it ends both "
+                "\(other) and \(one.key): the same refresh_token; a server that rotates it ends both "
                 + "sessions: make it an identity, or give each its own"
         }
     }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetproxyAWSSigning
 import NetproxyChannels
 package import NetproxyConfig
+import NetproxyHTTPMessage
 import NetproxySystem
 
 /// Warns of secrets that every user of the machine can read or replace, and of tokens that other users can
@@ -54,6 +55,19 @@ package enum PublicSecrets {
                     position: mention?.position ?? .start,
                     key: "state",
                     message: "warning: \(objection)"
+                )
+            )
+        }
+        for endpoint in configuration.etcd?.endpoints ?? []
+        where endpoint.scheme == .http && !endpoint.isLoopback {
+            warnings.append(
+                ConfigurationError(
+                    file: configuration.file,
+                    position: .start,
+                    key: "state.etcd.endpoints",
+                    message:
+                        "warning: the way to \(endpoint) is not protected: others can replace the "
+                        + "stored tokens by older ones; use https://"
                 )
             )
         }

@@ -1,3 +1,4 @@
+import NetproxyChannels
 package import NetproxyConfig
 import NetproxySystem
 

@@ -47,6 +47,8 @@ package final class ChannelRules: Sendable {
     let tls: TLSContext?
     /// The proxy between netproxy and the upstreams.
     private let proxy: ParentProxy?
+    /// The variable of the environment that names a proxy, which the channel does not use.
+    let ignoredProxy: String?
     /// The outage during which the channel refuses its requests; `nil` while it serves.
     package let outage: ChannelOutage?
     /// The stub that responds instead of the upstreams, if the channel has one.
@@ -94,6 +96,7 @@ package final class ChannelRules: Sendable {
         samples = parts.samples
         tls = parts.tls
         proxy = parts.proxy
+        ignoredProxy = parts.ignoredProxy
         credentialFields = configuration.credentialFields
         let edited = configuration.editedFields
         // The interceptor handles the credential's own place, and keeps or refuses the client's value.
@@ -257,6 +260,8 @@ extension ChannelRules {
         package var otherResource: String?
         package var tls: TLSContext?
         package var proxy: ParentProxy?
+        /// The variable of the environment that names a proxy, which the channel does not use.
+        package var ignoredProxy: String?
         package var samples: SampleTransport?
         package var outage: ChannelOutage?
 

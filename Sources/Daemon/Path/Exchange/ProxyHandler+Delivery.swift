@@ -125,7 +125,10 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.noteIntendedHost()
-        let error = error.kind == .cancelled && app.shutdown == .cut ? .drainEnded : error
+        let error = IgnoredProxy.explain(
+            error.kind == .cancelled && app.shutdown == .cut ? .drainEnded : error,
+            exchange.channel?.rules.ignoredProxy
+        )
         exchange.fail(error, app.shutdown)
         guard error.kind != .cancelled else {
             recorder.record(&exchange, app)

@@ -35,9 +35,13 @@ struct StatusCollector {
     ) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
         let now = WallTime.now
+        let outages = Dictionary(
+            outages.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
-            let outage = outages.first { $0.name == channel.name }
+            let outage = outages[channel.name]
             var token: DaemonStatus.Token?
             if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
             token?.wantedScope = channel.rules.wantedScope?.text
@@ -125,7 +129,9 @@ extension StatusCollector {
             isUnsaved: status.isUnsaved ? true : nil,
             storeFault: status.storeFault?.rawValue,
             faults: requests.map { requests in
-                let counts = StoreFault.allCases.map { ($0.rawValue, requests.storeFaults[$0] ?? 0) }
+                let counts = StoreFault.allCases.map {
+                    ($0.rawValue, requests.storeFaults[$0] ?? 0)
+                }
                 return Dictionary(uniqueKeysWithValues: counts)
             },
             waiters: status.waiters,

@@ -14,8 +14,8 @@ final class ChannelRecovery {
     private let onReading: @Sendable (ChannelOutage, ChannelReading) async -> Void
     private(set) var outages: [ChannelOutage] = []
     private var tasks: [Task<Void, Never>] = []
-    /// The canceled tasks, whose helper programs may still run.
-    private var canceled: [Task<Void, Never>] = []
+    /// The end of all canceled tasks, whose helper programs may still run.
+    private var canceled: Task<Void, Never>?
     /// The finished readings that are not in force yet.
     private var readings: [(outage: ChannelOutage, reading: ChannelReading)] = []
 
@@ -43,6 +43,7 @@ final class ChannelRecovery {
         of configuration: ProxyConfiguration
     ) {
         let before = outages.map { (name: $0.name, line: $0.line) }
+        let lines = Set(before.map(\.line))
         end()
         outages = recoveries.map(\.outage)
         let servers = channels.servers
@@ -59,26 +60,29 @@ final class ChannelRecovery {
         }
         for recovery in recoveries where !recovery.outage.isStarting {
             let line = recovery.outage.line
-            guard !before.contains(where: { $0.line == line }) else { continue }
+            guard !lines.contains(line) else { continue }
             announce(recovery.outage, words: recovery.words)
         }
-        for old in before where !outages.contains(where: { $0.name == old.name }) {
-            if channels.contains(where: { $0.name == old.name }) { announceEnd(of: old.name) }
-        }
+        let served = Set(channels.map(\.name)).subtracting(outages.map(\.name))
+        for name in before.map(\.name) where served.contains(name) { announceEnd(of: name) }
     }
 
     /// Ends all attempts and outages.
     func end() {
         for task in tasks { task.cancel() }
         for outage in outages { outage.end() }
-        canceled = tasks
+        // A reload's canceled tasks may still run when the daemon stops.
+        canceled = Task { [canceled, tasks] in
+            await canceled?.value
+            await waitForEnd(of: tasks)
+        }
         (tasks, outages, readings) = ([], [], [])
     }
 
     /// Returns when the helper programs of ended attempts have ended.
     func waitUntilEnded() async {
-        await waitForEnd(of: canceled)
-        canceled = []
+        await canceled?.value
+        canceled = nil
     }
 
     /// Returns when every channel serves or has failed to read its secrets and files.

@@ -25,9 +25,13 @@ struct ReloadPlan {
         let secrets = serving.assembly.map { SecretReader($0.secrets.resolver) }
         let inForce = serving.inForce
         let present = inForce.current.channels
+        let known = Dictionary(
+            present.map { ($0.name, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
         var lines = next.written.changes(from: inForce.current.written, channel: nil)
         for channel in next.channels {
-            guard let known = present.first(where: { $0.name == channel.name }) else {
+            guard let known = known[channel.name] else {
                 lines.append("added: \(channel.name)")
                 continue
             }
@@ -43,7 +47,8 @@ struct ReloadPlan {
                 lines += ["changed: \(channel.name)"] + changes.map { "  \($0)" }
             }
         }
-        for channel in present where !next.channels.contains(where: { $0.name == channel.name }) {
+        let names = Set(next.channels.map(\.name))
+        for channel in present where !names.contains(channel.name) {
             lines.append("removed: \(channel.name)")
         }
         return .success(lines.isEmpty ? ["nothing would change: \(next.file)"] : lines)
