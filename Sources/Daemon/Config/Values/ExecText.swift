@@ -39,7 +39,7 @@ package struct ExecText: Sendable, Hashable {
     /// A text of lower-case letters must be a word, since it may be a misspelling of one.
     init?(text: String) {
         if let word = Word(rawValue: text) {
-            self.init(word)
+            self.parts = [.word(word)]
             return
         }
         guard TextRules.isPlain(text), !text.allSatisfy({ ("a"..."z").contains($0) }) else {
