@@ -398,7 +398,10 @@ let package = Package(
                 "NetproxyBytes",
             ]
         ),
-        tests("PresetTests", uses: ["NetproxyPresets", "NetproxyConfig"]),
+        tests(
+            "PresetTests",
+            uses: ["NetproxyPresets", "NetproxyConfig", "NetproxyHTTPMessage"]
+        ),
         tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
         tests(
             "DaemonTests",
