@@ -416,7 +416,10 @@ let package = Package(
                 "NetproxySettings", "NetproxyBytes",
             ]
         ),
-        tests("PresetTests", uses: ["NetproxyPresets", "NetproxyConfig"]),
+        tests(
+            "PresetTests",
+            uses: ["NetproxyPresets", "NetproxyConfig", "NetproxyHTTPMessage"]
+        ),
         tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
         tests(
             "DaemonTests",

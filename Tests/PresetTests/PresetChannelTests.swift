@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxyHTTPMessage
 import Testing
 
 /// Channels with `preset` and `with`.

@@ -30,42 +30,13 @@ struct KeyLending {
         _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
-        for name in names where channels[name] == nil {
-            let unknown = UnknownChannel(name: name, present: channels.names)
-            return .failure(AdminRefusal(status: 404, detail: unknown.description))
-        }
-        guard reach != .tcp || keys.countOverTCP < ClientKeys.limitOverTCP else {
-            let detail = """
-                \(ClientKeys.limitOverTCP) keys are lent over TCP already; end a program that has one, \
-                or set admin to unix:/path
-                """
-            return .failure(AdminRefusal(status: 503, detail: detail))
-        }
         let closed =
             switch reach {
             case .unixSocket: Set<String>()
             case .tcp: Set(channels.channels.filter(\.demandsKey).map(\.name))
             }
-        if let name = names.first(where: closed.contains) {
-            let detail = """
-                \(name) demands a key, and every user of this machine can reach an admin address of \
-                TCP; set admin to unix:/path to have keys lent
-                """
-            return .failure(AdminRefusal(status: 403, detail: detail))
-        }
-        let candidates =
-            names.isEmpty ? channels.channels : channels.channels.filter { names.contains($0.name) }
-        if let identity,
-            !candidates.contains(where: { $0.accounts.contains { $0.identity == identity } })
-        {
-            let used = Set(candidates.flatMap(\.accounts).compactMap(\.identity)).sorted()
-            let list = used.isEmpty ? "none" : used.joined(separator: ", ")
-            return .failure(
-                AdminRefusal(
-                    status: 404,
-                    detail: "no channel uses an identity \(identity); they use \(list)"
-                )
-            )
+        if let refusal = refusal(to: names, as: identity, over: reach, closed: closed) {
+            return .failure(refusal)
         }
         let leased = channels.channels.filter { channel in
             names.isEmpty ? !closed.contains(channel.name) : names.contains(channel.name)
@@ -91,6 +62,53 @@ struct KeyLending {
             channels: leased.map { describe($0, key: grant.key.reveal(), shaped) }
         )
         return .success(ClientLeaseBody(lease, grant, of: keys))
+    }
+
+    /// Returns the reason not to lend a key.
+    ///
+    /// - Parameters:
+    ///   - names: the channels.
+    ///   - identity: the identity to use for channels with several.
+    ///   - reach: the way in which the peer is connected.
+    ///   - closed: the channels for which the peer gets no key.
+    /// - Returns: the refusal; `nil` to lend a key.
+    private func refusal(
+        to names: [String],
+        as identity: String?,
+        over reach: AdminReach,
+        closed: Set<String>
+    ) -> AdminRefusal? {
+        for name in names where channels[name] == nil {
+            let unknown = UnknownChannel(name: name, present: channels.names)
+            return AdminRefusal(status: 404, detail: unknown.description)
+        }
+        guard reach != .tcp || keys.countOverTCP < ClientKeys.limitOverTCP else {
+            let detail = """
+                \(ClientKeys.limitOverTCP) keys are lent over TCP already; end a program that has one, \
+                or set admin to unix:/path
+                """
+            return AdminRefusal(status: 503, detail: detail)
+        }
+        if let name = names.first(where: closed.contains) {
+            let detail = """
+                \(name) demands a key, and every user of this machine can reach an admin address of \
+                TCP; set admin to unix:/path to have keys lent
+                """
+            return AdminRefusal(status: 403, detail: detail)
+        }
+        let candidates =
+            names.isEmpty ? channels.channels : channels.channels.filter { names.contains($0.name) }
+        if let identity,
+            !candidates.contains(where: { $0.accounts.contains { $0.identity == identity } })
+        {
+            let used = Set(candidates.flatMap(\.accounts).compactMap(\.identity)).sorted()
+            let list = used.isEmpty ? "none" : used.joined(separator: ", ")
+            return AdminRefusal(
+                status: 404,
+                detail: "no channel uses an identity \(identity); they use \(list)"
+            )
+        }
+        return nil
     }
 
     private func describe(
