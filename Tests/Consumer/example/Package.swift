@@ -49,6 +49,12 @@ let package = Package(
             dependencies: ["OrderAPI", client, testing],
             swiftSettings: strict
         ),
+        // The behaviors that the four documents promise, in Swift 6 mode without default isolation.
+        .testTarget(
+            name: "DialectTests",
+            dependencies: [dialects, testing],
+            swiftSettings: strict
+        ),
     ]
         + Context.environment["BLOCKS", default: ""].split(separator: " ").map { name in
             .target(

@@ -173,9 +173,13 @@ public struct HTTPURLResponse: Sendable {
     public let statusCode: Int
     /// The fields.
     public let headers: HTTPHeaders
-    /// The fields by name; several lines of one name are joined by a comma.
+    /// The fields by name, in the spelling of the first line; the lines of a name are joined by a comma.
     public var allHeaderFields: [String: String] {
-        Dictionary(headers.map { ($0.name.text, $0.value) }) { "\($0), \($1)" }
+        var fields: [HTTPFieldName: String] = [:]
+        for field in headers {
+            fields[field.name] = fields[field.name].map { "\($0), \(field.value)" } ?? field.value
+        }
+        return Dictionary(uniqueKeysWithValues: fields.map { ($0.key.text, $0.value) })
     }
 
     /// Returns the value of a field, without regard to the case of its name.
