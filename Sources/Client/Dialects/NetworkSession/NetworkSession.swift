@@ -1,6 +1,6 @@
 public import FoundationEssentials
-import Synchronization
 @_exported public import NetworkClient
+import Synchronization
 
 // The names of NetworkSession for types that the library names differently: an API manager that returns data,
 // and a request manager that decodes it.
@@ -99,6 +99,7 @@ public protocol APIManagerProtocol: Sendable {
     /// - Parameters:
     ///   - request: the description of the request.
     ///   - authToken: the value of the `Authorization` field if the request needs the token.
+    /// - Returns: the content of the response.
     /// - Throws: `NetworkClient.NetworkError`, which contains the response. An implementation without a
     ///   response throws `NetworkError.invalidServerResponse`.
     func perform(_ request: any RequestProtocol, authToken: String?) async throws -> Data

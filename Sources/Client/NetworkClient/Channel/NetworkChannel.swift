@@ -60,6 +60,11 @@ public struct NetworkChannel: Sendable {
     ///
     /// Default: no limit; the transport's own timeouts always apply.
     public var timeout: Duration?
+    /// The maximum time without a byte of a response's content, unless the endpoint or the options set one.
+    ///
+    /// With `timeout`, it limits a stream or a download up to its last byte. Default: no limit besides the
+    /// transport's `idleTimeout` (10 minutes).
+    public var stallTimeout: Duration?
     /// The responses that count as a success.
     ///
     /// Default 2xx.
