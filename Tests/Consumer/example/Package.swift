@@ -8,6 +8,7 @@ let client: Target.Dependency = .product(name: "NetworkClient", package: "netpro
 let testing: Target.Dependency = .product(name: "NetworkTesting", package: "netproxy")
 let dialects: Target.Dependency = .product(name: "Dialects", package: "netproxy")
 let types: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let blocks = Context.environment["BLOCKS", default: ""].split(separator: " ").map(String.init)
 
 let package = Package(
     name: "order-example",
@@ -56,12 +57,23 @@ let package = Package(
             swiftSettings: strict
         ),
     ]
-        + Context.environment["BLOCKS", default: ""].split(separator: " ").map { name in
+        + blocks.map { name in
             .target(
-                name: String(name),
+                name: name,
                 dependencies: [client, testing, types, "OpenAPIRuntime"],
                 path: "Sources/Blocks/\(name)",
                 swiftSettings: strict
             )
         }
+        // The code for generated clients, as a client uses it.
+        + (blocks.contains("BlocksGeneratedClients")
+            ? [
+                .testTarget(
+                    name: "GeneratedClientTests",
+                    dependencies: [
+                        "BlocksGeneratedClients", "OpenAPIRuntime", client, testing, types,
+                    ],
+                    swiftSettings: strict
+                )
+            ] : [])
 )

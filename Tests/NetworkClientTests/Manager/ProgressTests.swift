@@ -18,4 +18,17 @@ import Testing
         #expect(told.map(\.transferred) == [3, 3])
         #expect(told.map(\.fraction) == [1, 1])
     }
+
+    @Test func `each direction has its own hook`() async throws {
+        let (up, down) = (Mutex<[Int]>([]), Mutex<[Int]>([]))
+        let options = CallOptions(
+            uploadProgress: { progress in up.withLock { $0.append(progress.transferred) } },
+            downloadProgress: { progress in down.withLock { $0.append(progress.transferred) } }
+        )
+        let manager = NetworkManager<PathEndpoint>(.stubbed(StubTransport { _ in .json("[1]") }))
+        let endpoint = PathEndpoint("/x", of: "https://a.example", method: .post, task: .text("four"))
+        _ = try await manager.upload(endpoint, options: options)
+        #expect(up.withLock { $0 } == [4])
+        #expect(down.withLock { $0 } == [3])
+    }
 }
