@@ -2,6 +2,8 @@ import Synchronization
 
 /// The rules for retries: which failures, how often, and after which delay.
 ///
+///     channel.retry = RetryPolicy(retries: 3, statuses: [429, 503], maximum: .seconds(10))
+///
 /// The policy is a value, and the interceptor only acts on it.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries of a request.

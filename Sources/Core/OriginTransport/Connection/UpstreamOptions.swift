@@ -2,6 +2,10 @@ package import NetproxyEventIO
 package import NetworkCore
 
 /// The rules for opening, keeping and closing connections to an origin.
+///
+///     var options = UpstreamOptions(connections: 16, connectTimeout: .seconds(2))
+///     options.proxyEnvironment = try ProxyEnvironment()
+///     let transport = try PooledTransport(options: options)
 public struct UpstreamOptions: Sendable {
     /// A version of TLS.
     public enum TLSVersion: Sendable, Hashable {
