@@ -20,7 +20,8 @@ import Testing
     }
 
     @Test func `each direction has its own hook`() async throws {
-        let (up, down) = (Mutex<[Int]>([]), Mutex<[Int]>([]))
+        let up = Mutex<[Int]>([])
+        let down = Mutex<[Int]>([])
         let options = CallOptions(
             uploadProgress: { progress in up.withLock { $0.append(progress.transferred) } },
             downloadProgress: { progress in down.withLock { $0.append(progress.transferred) } }

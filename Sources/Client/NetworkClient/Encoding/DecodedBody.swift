@@ -2,16 +2,25 @@ import NetproxyDecompression
 import Synchronization
 
 extension ContentCodings {
-    /// The codings gzip, deflate, br and zstd.
-    static let all = ContentCodings(accepted: "gzip, deflate, br, zstd") { body, name in
-        let name = name.lowercased()
-        // `x-gzip` is equivalent to `gzip` (RFC 9110 §8.4.1.3).
-        let known = name == "x-gzip" ? "gzip" : name
-        guard let coding = Decompressor.Coding(rawValue: known) else { return nil }
-        switch body {
-        case .empty, .tunnel: return body
-        case .bytes(let bytes): return .stream(DecodedBody(SlicedBody(bytes), coding), length: nil)
-        case .stream(let source, _): return .stream(DecodedBody(source, coding), length: nil)
+    /// Returns the codings gzip, deflate, br and zstd.
+    static func all(within limits: DecompressionLimits) -> ContentCodings {
+        let growth = Decompressor.GrowthLimit(
+            factor: limits.growth,
+            from: limits.start,
+            setting: "decompression.growth"
+        )
+        return ContentCodings(accepted: "gzip, deflate, br, zstd") { body, name in
+            let name = name.lowercased()
+            // `x-gzip` is equivalent to `gzip` (RFC 9110 §8.4.1.3).
+            let known = name == "x-gzip" ? "gzip" : name
+            guard let coding = Decompressor.Coding(rawValue: known) else { return nil }
+            let source: any BodySource
+            switch body {
+            case .empty, .tunnel: return body
+            case .bytes(let bytes): source = SlicedBody(bytes)
+            case .stream(let stream, _): source = stream
+            }
+            return .stream(DecodedBody(source, coding, growth), length: nil)
         }
     }
 }
@@ -26,9 +35,15 @@ private final class DecodedBody: BodySource {
     private let source: any BodySource
     private let state: Mutex<State>
 
-    init(_ source: any BodySource, _ coding: Decompressor.Coding) {
+    init(
+        _ source: any BodySource,
+        _ coding: Decompressor.Coding,
+        _ growth: Decompressor.GrowthLimit
+    ) {
         self.source = source
-        state = Mutex(State(decompressor: Decompressor(coding)))
+        var decompressor = Decompressor(coding)
+        decompressor.growth = growth
+        state = Mutex(State(decompressor: decompressor))
     }
 
     func next() async throws -> ByteSlice? {

@@ -22,6 +22,8 @@ public struct CallOptions: Sendable {
     public var retries: Int?
     /// The maximum size of content in memory, in bytes; it overrides the channel.
     public var contentLimit: Int?
+    /// The limits on decompressed content; they override the channel.
+    public var decompression: DecompressionLimits?
     /// The hook for the progress in both directions; called for every sent or received piece, on the executor
     /// that transfers it.
     ///

@@ -306,9 +306,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     ) -> RequestChain {
         let report = call.options.sendReport
         let progress = exchange.sent.map { counting($0, report) } ?? report
-        let redirects = call.options.redirects
+        let (redirects, decompression) = (call.options.redirects, call.options.decompression)
         if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
-            redirects == nil
+            redirects == nil, decompression == nil
         {
             return chains.chain(to: call.request.origin, signing, of: channel)
         }
@@ -318,6 +318,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             signing,
             extra: call.options.interceptors,
             redirects: redirects,
+            decompression: decompression,
             transport: progress.map { MeteringTransport(transport, $0) } ?? transport
         )
     }
