@@ -115,6 +115,8 @@ let package = Package(
 
         // Base: bytes, the operating system, the event loop, cryptography, documents.
         module("NetproxyBytes", at: "Base/Bytes"),
+        // The values that the configuration and the running parts share.
+        module("NetproxySettings", at: "Base/Settings"),
         // Counts live objects in debug builds, for tests that look for leaks.
         module("NetproxyLiveObjects", at: "Base/LiveObjects"),
         module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
@@ -229,12 +231,15 @@ let package = Package(
         module(
             "NetproxyRequestLog",
             at: "Daemon/RequestLog",
-            uses: ["NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
+            uses: [
+                "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+                "NetproxyBytes",
+            ]
         ),
         module(
             "NetproxyConfig",
             at: "Daemon/Config",
-            uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
+            uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxySettings", "NetproxyBytes"]
         ),
         // The path of a request: downstream connections, routing, access, the exchange.
         module(
@@ -388,7 +393,7 @@ let package = Package(
             "RequestLogTests",
             uses: [
                 "NetproxyRequestLog", "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ]
         ),
         tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),

@@ -6,6 +6,7 @@ import Testing
     /// allowed.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
+        "NetproxySettings": [],
         "NetproxyLiveObjects": [],
         "NetproxySystem": ["NetproxyBytes", "CNetproxySystem"],
         "NetproxyHTTPMessage": ["NetproxyBytes"],
@@ -51,9 +52,12 @@ import Testing
             "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
         ],
         "NetproxyRequestLog": [
-            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
         ],
-        "NetproxyConfig": ["NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML"],
+        "NetproxyConfig": [
+            "NetproxyHTTPMessage", "NetproxyYAML", "NetproxySettings", "NetproxyBytes",
+        ],
         "NetproxyPath": [
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
