@@ -96,7 +96,8 @@ package struct Decompressor: ~Copyable {
             if let factor = growth.factor, given > growth.start, given / max(factor, 1) > taken {
                 let setting = growth.setting.map { " (\($0))" } ?? ""
                 throw Fault(
-                    reason: "the \(coding) content grows to more than \(factor) times its size\(setting)"
+                    reason: "the \(coding) content grows to more than \(factor) times its size"
+                        + setting
                 )
             }
             if !piece.isEmpty { return piece }

@@ -11,7 +11,9 @@ import Testing
         let channel = Mutex<NetworkChannel?>(nil)
 
         func authorize() async throws -> HTTPHeaders {
-            guard let channel = channel.withLock({ $0 }) else { return [.authorization: "Bearer a"] }
+            guard let channel = channel.withLock({ $0 }) else {
+                return [.authorization: "Bearer a"]
+            }
             try await NetworkManager<PathEndpoint>(channel).send(SelfWaitTests.endpoint)
             return [.authorization: "Bearer b"]
         }

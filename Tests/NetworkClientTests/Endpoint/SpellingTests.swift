@@ -26,7 +26,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("https://a.test/ä", "ä"), ("https://a.test/a b", " "), ("ftp://a.test/x", "ftp://a.test"),
+            ("https://a.test/ä", "ä"), ("https://a.test/a b", " "),
+            ("ftp://a.test/x", "ftp://a.test"),
         ]
     )
     func `the error of a URL names the character or the form`(url: String, part: String) {

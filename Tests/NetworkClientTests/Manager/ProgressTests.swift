@@ -27,8 +27,8 @@ import Testing
             downloadProgress: { progress in down.withLock { $0.append(progress.transferred) } }
         )
         let manager = NetworkManager<PathEndpoint>(.stubbed(StubTransport { _ in .json("[1]") }))
-        let endpoint = PathEndpoint("/x", of: "https://a.example", method: .post, task: .text("four"))
-        _ = try await manager.upload(endpoint, options: options)
+        let endpoint = PathEndpoint("/x", of: "https://a.example", method: .post)
+        _ = try await manager.upload(endpoint, .text("four"), options: options)
         #expect(up.withLock { $0 } == [4])
         #expect(down.withLock { $0 } == [3])
     }

@@ -38,7 +38,11 @@ import Testing
     @Test func `a whole response fails if its content pauses for too long`() async {
         let options = CallOptions(stallTimeout: .seconds(5))
         let manager = manager()
-        check(await fault { [endpoint] in _ = try await manager.data(for: endpoint, options: options) })
+        check(
+            await fault { [endpoint] in
+                _ = try await manager.data(for: endpoint, options: options)
+            }
+        )
     }
 
     @Test func `a stream fails if its content pauses for too long`() async {

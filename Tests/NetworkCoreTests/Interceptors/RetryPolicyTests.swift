@@ -57,7 +57,9 @@ import Testing
     }
 
     @Test(arguments: ["Idempotency-Key", "x-idempotency-key"] as [HTTPFieldName])
-    func `a request with an idempotency key is retried like an idempotent one`(name: HTTPFieldName) {
+    func `a request with an idempotency key is retried like an idempotent one`(
+        name: HTTPFieldName
+    ) {
         var request = Request.forTests(.post)
         request.headers[name] = "8e03978e"
         #expect(RetryPolicy().allowsRetry(of: request, after: RetryPolicies.lost))

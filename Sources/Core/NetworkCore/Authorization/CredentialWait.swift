@@ -2,8 +2,8 @@ import Synchronization
 
 /// The waits for credentials that the current task serves, to find one that waits for itself.
 ///
-/// The source of a credential may send requests, for example through a channel. If that channel signs with the
-/// same credential, directly or through others, its request would wait for the wait that it serves.
+/// The source of a credential may send requests, for example through a channel. If that channel signs with
+/// the same credential, directly or through others, its request would wait for the wait that it serves.
 enum CredentialWait {
     private final class Wait: Sendable {
         let authorizer: ObjectIdentifier
@@ -19,8 +19,8 @@ enum CredentialWait {
 
     /// Waits for a credential.
     ///
-    /// - Throws: `credential_unavailable` if the current task serves a wait for the same authorizer; the errors
-    ///   of `body`.
+    /// - Throws: `credential_unavailable` if the current task serves a wait for the same authorizer; the
+    ///   errors of `body`.
     static func run<Result>(
         for authorizer: any Authorizing,
         _ body: () async throws -> Result
@@ -30,8 +30,8 @@ enum CredentialWait {
                 .credentialUnavailable,
                 side: .proxy,
                 retry: .safe,
-                detail: "the request for a credential (\(authorizer.kind)) waits for that credential: "
-                    + "its channel signs with the same authorizer; use one that does not"
+                detail: "the request for a credential (\(authorizer.kind)) waits for that "
+                    + "credential: its channel signs with the same authorizer; use one that does not"
             )
         }
         guard let identity = identity(of: authorizer) else { return try await body() }

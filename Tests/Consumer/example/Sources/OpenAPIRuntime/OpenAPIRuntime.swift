@@ -1,3 +1,4 @@
+// swift-format-ignore-file
 // What the documentation of generated clients needs of swift-openapi-runtime, since that package may not be
 // at hand: declarations with the signatures of version 1.9.0.
 public import FoundationEssentials

@@ -1,4 +1,3 @@
-@testable import BlocksGeneratedClients
 import Foundation
 import HTTPTypes
 import NetworkClient
@@ -6,6 +5,8 @@ import NetworkTesting
 import OpenAPIRuntime
 import Synchronization
 import Testing
+
+@testable import BlocksGeneratedClients
 
 /// The code of the documentation, with requests as a generated client makes them.
 @Suite struct GeneratedClientTests {
@@ -91,7 +92,8 @@ import Testing
     {
         let (head, text) = try await send(way, body(content))
         #expect(head.status == .ok && text == Array(repeating: 97, count: 10))
-        #expect(stub.requests.map(\.content.count) == Array(repeating: content.bytes.count, count: 2))
+        let count = content.bytes.count
+        #expect(stub.requests.map(\.content.count) == [count, count])
         #expect(stub.requests.map(\.authorization) == ["Bearer old", "Bearer new"])
         for sent in stub.requests {
             #expect(sent.request.body.length == content.bytes.count)
@@ -101,11 +103,14 @@ import Testing
     }
 
     @Test(arguments: Way.allCases, Content.allCases)
-    func `an idempotent request is sent again after a 503`(way: Way, content: Content) async throws {
+    func `an idempotent request is sent again after a 503`(way: Way, content: Content)
+        async throws
+    {
         stub.answer(.put, "/v1/*", with: .status(503), .status(204))
         let (head, _) = try await send(way, .put, body(content))
         #expect(head.status == .noContent)
-        #expect(stub.requests.map(\.content.count) == Array(repeating: content.bytes.count, count: 2))
+        let count = content.bytes.count
+        #expect(stub.requests.map(\.content.count) == [count, count])
     }
 
     @Test(arguments: Way.allCases)
