@@ -5,7 +5,9 @@
 
 Builds the example package with warnings as errors, together with every Swift code block of the library's
 documentation and the README; runs the example's own tests; checks the documentation's links with docc; runs
-the samples of four documents against a server. With --live, it also runs the example against nginx with a
+the samples of four documents against a server; ends a program with a call in flight; compares the libraries
+that a program loads with the page that names them; and resolves the package beside a newer version of a
+dependency. With --live, it also runs the example against nginx with a
 private authority and an OAuth 2.0 server from PyPI, and a program against httpbin under gunicorn, all started
 as in Tests/Interop. Prints `N passed, N failed`.
 """
@@ -17,6 +19,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -83,6 +86,27 @@ def write_blocks(package):
     if count < 30:
         raise Failure(f"found only {count} code blocks; did the documentation move?")
     return names, count
+
+
+# Target names that another package may choose. `System` is a module that swift-nio and swift-subprocess import
+# if there is one.
+NAMES = ["Bytes", "Channels", "Commands", "Config", "Cryptography", "Decompression", "EventIO", "HTTP1", "HTTP2",
+         "HTTPMessage", "Path", "RequestLog", "Service", "YAML"]
+NEIGHBOR = """#if canImport(System)
+#error("netproxy has a module that other packages import if there is one")
+#endif
+
+public struct Neighbor {}
+"""
+
+
+def write_neighbors(package):
+    """Writes a target for each name that netproxy must not use."""
+    for name in NAMES:
+        directory = os.path.join(package, "Sources", "Names", name)
+        os.makedirs(directory)
+        with open(os.path.join(directory, f"{name}.swift"), "w", encoding="utf-8") as file:
+            file.write(NEIGHBOR)
 
 
 def swift(package, *arguments, **environment):
@@ -188,6 +212,100 @@ def run_samples(package):
     return output.stdout.count("ok ")
 
 
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Responds only after `go` is set."""
+
+    protocol_version = "HTTP/1.1"
+    arrived, go = threading.Event(), threading.Event()
+
+    def do_GET(self):
+        self.arrived.set()
+        self.go.wait(60)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def binary(package, name):
+    """Returns the path of a program of the package."""
+    directory = subprocess.run(
+        ["swift", "build", "--show-bin-path", "--package-path", package], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.strip()
+    return os.path.join(directory, name)
+
+
+def run_drain(package):
+    """Ends a program with SIGTERM while one of its calls is in flight."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    program = subprocess.Popen(
+        [binary(package, "drain"), f"http://127.0.0.1:{server.server_port}/"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=clean_environment())
+    try:
+        if not Slow.arrived.wait(60):
+            raise Failure("drain: the call did not arrive")
+        program.send_signal(signal.SIGTERM)
+        output = ""
+        for line in program.stdout:
+            output += line
+            if line == "draining\n":
+                Slow.go.set()
+        program.wait(timeout=60)
+    finally:
+        Slow.go.set()
+        program.kill()
+        server.shutdown()
+    print(output, end="")
+    if program.returncode != 0 or output.count("ok drain") != 2:
+        raise Failure(f"drain exited {program.returncode}: {output}")
+    return 2
+
+
+# Every image has these, or `--static-swift-stdlib` includes them.
+EVERYWHERE = re.compile(r"linux-vdso|ld-linux|lib(c|m|gcc_s|dl|pthread|rt)\.so|libswift|Foundation"
+                        r"|libdispatch|libBlocksRuntime|lib_")
+
+
+def check_libraries(package):
+    """Checks that the page about containers names exactly the libraries that a program loads."""
+    with open(os.path.join(catalog("NetworkClient"), "Deploying.md"), encoding="utf-8") as file:
+        named = set(re.findall(r"`(lib[\w.+-]+\.so[\d.]*)`", file.read()))
+    output = subprocess.run(["ldd", binary(package, "httpbin")], check=True, stdout=subprocess.PIPE,
+                            text=True).stdout
+    loaded = {line.split()[0] for line in output.splitlines() if line.split()}
+    loaded = {name for name in loaded if not EVERYWHERE.search(name)}
+    if named != loaded:
+        raise Failure(f"Deploying.md names {sorted(named)}, and a program loads {sorted(loaded)}")
+
+
+def check_newer_parser(scratch, package):
+    """Resolves netproxy in a package that requires a newer version of a dependency than netproxy does."""
+    clones = glob.glob(os.path.join(package, ".build", "repositories", "swift-argument-parser-*"))
+    if not clones:
+        raise Failure("SwiftPM has no clone of swift-argument-parser")
+    mirror, newer = os.path.join(scratch, "argument-parser.git"), os.path.join(scratch, "newer")
+    for directory in (mirror, newer):
+        shutil.rmtree(directory, ignore_errors=True)
+    subprocess.run(["git", "clone", "--quiet", "--bare", clones[0], mirror], check=True)
+    subprocess.run(["git", "-C", mirror, "tag", "1.99.0", "1.8.2^{}"], check=True)
+    os.makedirs(os.path.join(newer, "Sources", "newer"))
+    url = "https://github.com/apple/swift-argument-parser"
+    with open(os.path.join(newer, "Package.swift"), "w", encoding="utf-8") as file:
+        file.write(
+            '// swift-tools-version: 6.2\nimport PackageDescription\n\n'
+            'let package = Package(name: "newer", dependencies: [.package(path: "../netproxy"), '
+            f'.package(url: "{url}", from: "1.99.0")], targets: [.target(name: "newer", dependencies: ['
+            '.product(name: "NetworkClient", package: "netproxy")])])\n')
+    with open(os.path.join(newer, "Sources", "newer", "newer.swift"), "w", encoding="utf-8") as file:
+        file.write("import NetworkClient\n")
+    swift(newer, "package", "config", "set-mirror", "--original", url, "--mirror", f"file://{mirror}")
+    swift(newer, "package", "resolve")
+
+
 def run_httpbin(package, world):
     """Runs the library against httpbin under gunicorn."""
     port = free_port()
@@ -254,16 +372,24 @@ def main():
             if len(file.readlines()) >= 60:
                 raise Failure("the order API is no longer under 60 lines")
         names, count = write_blocks(package)
-        swift(package, "build", "--build-tests", BLOCKS=" ".join(names))
-        print(f"ok the example and {count} code blocks build without a warning", flush=True)
-        output = swift(package, "test", "--skip-build", BLOCKS=" ".join(names))
+        write_neighbors(package)
+        targets = {"BLOCKS": " ".join(names), "NAMES": " ".join(NAMES)}
+        swift(package, "build", "--build-tests", **targets)
+        print(f"ok the example and {count} code blocks build without a warning, beside targets with short names",
+              flush=True)
+        output = swift(package, "test", "--skip-build", **targets)
         closing = re.search(r"Test run with (\d+) tests? .* passed", output)
         if not closing:
             raise Failure("the example's tests did not run")
         print(f"ok the example's tests: {closing[0]}", flush=True)
         lines, differing = check_samples(package)
         print(f"ok {differing} of {lines} lines of the documents' samples differ", flush=True)
-        passed = 1 + run_samples(package)
+        passed = 1 + run_samples(package) + run_drain(package)
+        check_libraries(package)
+        print("ok the page about containers names the libraries of a program", flush=True)
+        check_newer_parser(scratch, package)
+        print("ok a newer version of a dependency can be resolved beside netproxy", flush=True)
+        passed += 2
         for module in MODULES:
             check_documentation(package, module)
         print("ok every link of the documentation leads somewhere", flush=True)

@@ -14,6 +14,29 @@ package struct Decompressor: ~Copyable {
     /// The maximum size of one piece, in bytes.
     private static let largestPiece = Slab.largeCapacity
 
+    /// The limit on the growth of content, which guards the memory of its reader.
+    package struct GrowthLimit: Sendable {
+        /// The maximum average growth per byte; `nil` for no limit.
+        package var factor: Int?
+        /// The size of decoded content from which the limit applies, in bytes.
+        package var start: Int
+        /// The name of the setting, for the fault.
+        package var setting: String?
+
+        /// Creates a limit.
+        package init(
+            factor: Int? = Decompressor.greatestGrowth,
+            from start: Int = Decompressor.watchedFrom,
+            setting: String? = nil
+        ) {
+            self.factor = factor
+            self.start = start
+            self.setting = setting
+        }
+    }
+
+    /// The limit on the growth of the content.
+    package var growth = GrowthLimit()
     /// The name of the coding, for errors.
     private let coding: String
     private let engine: any DecompressionEngine
@@ -65,10 +88,11 @@ package struct Decompressor: ~Copyable {
             isFull = piece.count == capacity
             input = input.dropFirst(count)
             (taken, given) = (taken + count, given + piece.count)
-            if given > Self.watchedFrom, given / Self.greatestGrowth > taken {
+            if let factor = growth.factor, given > growth.start, given / max(factor, 1) > taken {
+                let setting = growth.setting.map { " (\($0))" } ?? ""
                 throw Fault(
-                    reason: "the \(coding) content grows to more than "
-                        + "\(Self.greatestGrowth) times its size"
+                    reason: "the \(coding) content grows to more than \(factor) times its size"
+                        + setting
                 )
             }
             if !piece.isEmpty { return piece }

@@ -62,10 +62,22 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// The value of the first line with this name.
+    ///
+    /// Setting it replaces all lines with this name; a request with an invalid value is refused when it is
+    /// sent, with the name of the field.
     public subscript(_ name: HTTPFieldName) -> String? {
-        guard let index = firstIndex(of: name) else { return nil }
-        let line = arena.lines[index]
-        return arena.bytes(of: line).string(in: line.value)
+        get {
+            guard let index = firstIndex(of: name) else { return nil }
+            let line = arena.lines[index]
+            return arena.bytes(of: line).string(in: line.value)
+        }
+        set {
+            if let newValue {
+                set(HTTPField(checking: name, newValue))
+            } else {
+                remove(name)
+            }
+        }
     }
 
     /// Returns the values of all lines with this name, in order.

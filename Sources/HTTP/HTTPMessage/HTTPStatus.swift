@@ -16,6 +16,11 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
         rawValue = min(max(value, 100), 999)
     }
 
+    /// The code; the same as `rawValue`.
+    public var code: Int { rawValue }
+    /// Whether the status is 2xx.
+    public var isSuccess: Bool { kind == .successful }
+
     /// The class of the response, from the first digit.
     public enum Class: Sendable {
         /// 1xx: the final response follows.
@@ -103,4 +108,11 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
 
     /// The three digits.
     public var description: String { String(rawValue) }
+}
+
+extension HTTPStatus: Comparable {
+    /// Whether the first code is lower.
+    public static func < (left: HTTPStatus, right: HTTPStatus) -> Bool {
+        left.rawValue < right.rawValue
+    }
 }

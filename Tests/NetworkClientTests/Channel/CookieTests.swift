@@ -1,3 +1,4 @@
+import Foundation
 import NetworkClient
 import NetworkTesting
 import OriginTransport
@@ -91,6 +92,26 @@ import Testing
         #expect(try sent(["a=1; Max-Age=60; Path=/"], to: "https://www.a.test/", jar: jar) == "a=1")
         clock.advance(by: .seconds(61))
         #expect(jar.field(for: try request("https://www.a.test/")) == nil)
+    }
+
+    @Test func `a saved jar has the same cookies, except those that have expired`() throws {
+        let clock = ManualClock()
+        let jar = CookieJar(clock: clock)
+        let fields = [
+            "session=1; Path=/", "short=2; Max-Age=60; Path=/",
+            "long=3; Max-Age=600; Path=/; Domain=a.test; Secure", "deep=4; Path=/dir/",
+        ]
+        let url = "https://www.a.test/dir/page"
+        #expect(
+            try sent(fields, to: url, jar: jar) == "deep=4; session=1; short=2; long=3"
+        )
+        let data = try jar.encoded()
+        clock.advance(by: .seconds(61))
+        let restored = try CookieJar(decoding: data, clock: clock)
+        #expect(restored.field(for: try request(url)) == "deep=4; session=1; long=3")
+        #expect(restored.field(for: try request("https://b.a.test/")) == "long=3")
+        #expect(restored.field(for: try request("http://b.a.test/")) == nil)
+        #expect(throws: DecodingError.self) { try CookieJar(decoding: Data("{}".utf8)) }
     }
 
     @Test func `the size of a jar is limited`() throws {

@@ -77,10 +77,26 @@ import Testing
         #expect(failed.last?.contains("request failed") == true)
         #expect(failed.last?.contains("error=unacceptable_response") == true)
         #expect(failed.last?.contains("status=404") == true)
+        #expect(failed.last?.hasPrefix("notice") == true)
         let undecodable = try await logged(StubTransport { _ in .json("{}") }) {
             _ = try await $0.request(endpoint, as: Order.self)
         }
         #expect(undecodable.last?.contains("content not decodable") == true)
+    }
+
+    @Test func `a canceled call is no failure in the log`() async throws {
+        let canceled = try await logged(StubTransport { _ in .failure(.cancelled) }) {
+            try await $0.send(endpoint)
+        }
+        #expect(canceled.last?.hasPrefix("debug request failed") == true)
+    }
+
+    @Test func `a logger of swift-log is a logger of a channel`() async throws {
+        let lines = Lines()
+        var channel = NetworkChannel.stubbed(StubTransport { _ in .json("[1]") })
+        channel.logger = Logger(label: "test") { _ in Handler(lines: lines) }
+        try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        #expect(lines.all.last?.hasPrefix("debug response received") == true)
     }
 
     @Test func `a logger is labeled by subsystem and category`() {

@@ -38,6 +38,24 @@ import Testing
         #expect(origin.requests.first?["Transfer-Encoding"] == "chunked")
     }
 
+    @Test func `short content of a known length is read into memory`() async throws {
+        let body = try await HTTPBody.sequence(Self.pieces([[1], [2, 3]]), length: 3)
+        #expect(body.isInMemory && body.length == 3)
+        let error = await #expect(throws: NetworkError.self) {
+            try await HTTPBody.sequence(Self.pieces([[1], [2, 3]]), length: 4)
+        }
+        #expect(error?.detail == "the content has 3 bytes instead of 4")
+        let unknown = try await HTTPBody.sequence(Self.pieces([[1]]))
+        #expect(!unknown.isInMemory && unknown.length == nil)
+    }
+
+    private static func pieces(_ pieces: [[UInt8]]) -> AsyncStream<[UInt8]> {
+        AsyncStream { feed in
+            for piece in pieces { feed.yield(piece) }
+            feed.finish()
+        }
+    }
+
     @Test func `a canceled sequence throws on every further read`()
         async throws
     {

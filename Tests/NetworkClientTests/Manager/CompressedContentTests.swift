@@ -66,6 +66,28 @@ import Testing
         try Request(url: "http://127.0.0.1:\(origin.port)/", headers: headers)
     }
 
+    /// A list of 5001 numbers, of 10,003 bytes, in 51 bytes of gzip.
+    private static let repetitive =
+        "H4sIAAAAAAACA+3CMQ0AAAgDMEM800PwbwMfS9NuBgAAAAAAAAAAAArcA6XKOHcTJwAA"
+
+    @Test func `the growth of content is limited for a channel or a call`() async throws {
+        let content = try #require(Data(base64Encoded: Self.repetitive))
+        let stub = StubTransport { _ in .data(content, headers: ["Content-Encoding": "gzip"]) }
+        var channel = NetworkChannel.stubbed(stub)
+        channel.decompression = DecompressionLimits(growth: 100, from: 1000)
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let request = try Request(url: "https://a.test/")
+        let error = await #expect(throws: NetworkError.self) { try await manager.perform(request) }
+        #expect(error?.kind == .httpResponseContentCoding)
+        #expect(error?.detail.hasSuffix("100 times its size (decompression.growth)") == true)
+        for limits in [DecompressionLimits(), DecompressionLimits(growth: nil, from: 0)] {
+            var options = CallOptions()
+            options.decompression = limits
+            let response = try await manager.perform(request, options: options)
+            #expect(response.content.count == 10_003)
+        }
+    }
+
     @Test(arguments: ["gzip", "deflate", "br", "zstd"], [1, -1, Int.max])
     func `content is decoded with every framing and piece size`(coding: String, size: Int)
         async throws

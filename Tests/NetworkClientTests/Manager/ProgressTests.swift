@@ -18,4 +18,18 @@ import Testing
         #expect(told.map(\.transferred) == [3, 3])
         #expect(told.map(\.fraction) == [1, 1])
     }
+
+    @Test func `each direction has its own hook`() async throws {
+        let up = Mutex<[Int]>([])
+        let down = Mutex<[Int]>([])
+        let options = CallOptions(
+            uploadProgress: { progress in up.withLock { $0.append(progress.transferred) } },
+            downloadProgress: { progress in down.withLock { $0.append(progress.transferred) } }
+        )
+        let manager = NetworkManager<PathEndpoint>(.stubbed(StubTransport { _ in .json("[1]") }))
+        let endpoint = PathEndpoint("/x", of: "https://a.example", method: .post)
+        _ = try await manager.upload(endpoint, .text("four"), options: options)
+        #expect(up.withLock { $0 } == [4])
+        #expect(down.withLock { $0 } == [3])
+    }
 }

@@ -57,6 +57,14 @@ import Testing
         #expect(context.retries == Array(repeating: .status(503), count: count - 1))
     }
 
+    @Test func `a stream with an idempotency key is sent again`() async throws {
+        let upstream = Upstream { _, earlier in RetriedBodies.busy(earlier) }
+        let keyed = request(.post, headers: ["Idempotency-Key": "8e03978e"])
+        let (response, _) = try await chain(upstream).exchange(keyed)
+        #expect(response.status == 200)
+        #expect(upstream.arrived.map(\.body) == ["onetwo", "onetwo"])
+    }
+
     @Test(arguments: [(.put, 2), (.post, 1)] as [(HTTPMethod, Int)])
     func `a stream is sent again after a dead connection if the method is idempotent`(
         method: HTTPMethod,

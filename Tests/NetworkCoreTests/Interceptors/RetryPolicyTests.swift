@@ -56,6 +56,36 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Idempotency-Key", "x-idempotency-key"] as [HTTPFieldName])
+    func `a request with an idempotency key is retried like an idempotent one`(
+        name: HTTPFieldName
+    ) {
+        var request = Request.forTests(.post)
+        request.headers[name] = "8e03978e"
+        #expect(RetryPolicy().allowsRetry(of: request, after: RetryPolicies.lost))
+        #expect(!RetryPolicy().allowsRetry(of: .forTests(.post), after: RetryPolicies.lost))
+        let stale = NetworkError(
+            .connectionTerminated,
+            side: .upstream,
+            retry: .idempotentOnly,
+            detail: "gone"
+        )
+        #expect(stale.isSafeToRetry(request) && !stale.isSafeToRetry(.forTests(.post)))
+    }
+
+    @Test func `a policy names methods that are retried like idempotent ones`() {
+        let policy = RetryPolicy(retries: 3, methods: [.post])
+        #expect(policy.allowsRetry(of: .forTests(.post), after: RetryPolicies.lost))
+        #expect(!policy.allowsRetry(of: .forTests(.patch), after: RetryPolicies.lost))
+    }
+
+    private static let lost = NetworkError(
+        .connectionTerminated,
+        side: .upstream,
+        retry: .unsafe,
+        detail: "gone"
+    )
+
     @Test func `a fault of the client is not retried`() {
         let fault = NetworkError(
             .httpRequestDenied,

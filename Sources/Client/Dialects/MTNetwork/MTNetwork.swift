@@ -12,9 +12,14 @@ public typealias HTTPHeader = NetworkClient.HTTPField
 public typealias MultipartFormData = MultipartForm.Part
 
 extension HTTPHeader {
+    /// Creates a field; an invalid name or value makes the request fail.
+    public init(name: String, value: String) {
+        self.init(checking: HTTPFieldName(stringLiteral: name), value)
+    }
+
     /// Returns an `Authorization` field with an unchanged value; an invalid value makes the request fail.
     public static func authorization(_ value: String) -> HTTPHeader {
-        Array(HTTPHeaders(["Authorization": value]))[0]
+        HTTPHeader(name: "Authorization", value: value)
     }
 }
 
@@ -143,6 +148,10 @@ public struct Response: Sendable, CustomStringConvertible {
     public let whole: WholeResponse
     /// The status.
     public var statusCode: Int { whole.status.rawValue }
+    /// The status and the fields.
+    public var response: HTTPURLResponse? {
+        HTTPURLResponse(statusCode: statusCode, headers: whole.headers)
+    }
     /// The content.
     public var data: Data { whole.data }
     /// The status and the length of the content.
@@ -155,5 +164,27 @@ public struct Response: Sendable, CustomStringConvertible {
         _ type: Value.Type = Value.self
     ) throws(MTError) -> Value {
         try whole.decode(type)
+    }
+}
+
+/// The status and the fields of a response, under the name that Foundation uses.
+public struct HTTPURLResponse: Sendable {
+    /// The status.
+    public let statusCode: Int
+    /// The fields.
+    public let headers: HTTPHeaders
+    /// The fields by name, in the spelling of the first line; the lines of a name are joined by a comma.
+    public var allHeaderFields: [String: String] {
+        var fields: [HTTPFieldName: String] = [:]
+        for field in headers {
+            fields[field.name] = fields[field.name].map { "\($0), \(field.value)" } ?? field.value
+        }
+        return Dictionary(uniqueKeysWithValues: fields.map { ($0.key.text, $0.value) })
+    }
+
+    /// Returns the value of a field, without regard to the case of its name.
+    public func value(forHTTPHeaderField field: String) -> String? {
+        guard let name = HTTPFieldName(field), headers.contains(name) else { return nil }
+        return headers.values(of: name).joined(separator: ", ")
     }
 }

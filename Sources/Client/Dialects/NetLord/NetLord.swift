@@ -4,6 +4,57 @@ public import FoundationEssentials
 // The names of NetLord for types that the library names differently: an endpoint of path and query items, a
 // builder with setters, a manager over a session and an authorizer.
 
+/// Supplies the field that signs a request, and whether a user is signed in.
+///
+/// The document's `AnyPublisher` is an `async` function here, because Linux has no Combine.
+public typealias Authorizing = HeaderAuthorizing
+/// Stores, returns and removes tokens, such as a keychain.
+public typealias TokenStoring = TokenKeeping
+
+/// The limits of a session.
+public typealias URLSessionConfiguration = UpstreamOptions
+
+extension URLSessionConfiguration {
+    /// The default limits.
+    public static var `default`: URLSessionConfiguration { URLSessionConfiguration() }
+}
+
+/// A session: pooled connections, under the name that Foundation uses.
+///
+/// Foundation's `URLSession` is not used; on Linux it neither pins keys nor streams with backpressure.
+public struct URLSession: HTTPTransport {
+    /// The connections that the sessions of a process share.
+    public static var shared: SharedTransport { SharedTransport() }
+
+    private let transport: DeferredTransport
+
+    /// Creates a session with its own connections; with an unusable configuration, each request fails.
+    public init(configuration: URLSessionConfiguration) {
+        transport = DeferredTransport { try PooledTransport(options: configuration) }
+    }
+
+    /// Sends the request once.
+    ///
+    /// - Throws: the error of the attempt or of the configuration.
+    public func send(
+        _ request: Request,
+        context: inout RequestContext
+    ) async throws -> Response {
+        try await transport.send(request, context: &context)
+    }
+}
+
+extension OAuthManager: HeaderAuthorizing {
+    /// Returns the `Authorization` field with the current token, which is renewed if it has expired.
+    ///
+    /// - Throws: `NetworkError`: `reauthorization_required` if no user is signed in,
+    ///   `credential_unavailable` if the token cannot be renewed now.
+    public func authorize() async throws -> HTTPHeaders {
+        let credential = try await credential(until: nil)
+        return [credential.name: credential.value.reveal()]
+    }
+}
+
 /// Method, path and query items of a request.
 public struct Endpoint: Sendable {
     /// The method.
@@ -98,18 +149,33 @@ public struct NetworkManager: Sendable {
     /// Creates a manager.
     ///
     /// - Parameters:
-    ///   - session: sends attempts, such as a `PooledTransport`; `.shared` is the shared transport of the
-    ///     process.
-    ///   - authorizer: signs each request, such as an `OAuthManager` or a `HeaderAuthorizer`.
+    ///   - session: sends attempts, such as a `URLSession`, a `PooledTransport` or a stub; `.shared` is the
+    ///     shared transport of the process.
+    ///   - authorizer: signs each request, such as an `OAuthManager`.
     ///   - decoder: decodes content.
     public init(
         session: any HTTPTransport,
-        authorizer: (any Authorizing)? = nil,
+        authorizer: (any NetworkClient.Authorizing)? = nil,
         decoder: JSONDecoder = JSONDecoder()
     ) {
         var channel = NetworkChannel(transport: session, authorizer: authorizer)
         channel.decoder = decoder
         manager = NetworkClient.NetworkManager(channel)
+    }
+
+    /// Creates a manager with an authorizer that supplies fields.
+    ///
+    /// - Parameters:
+    ///   - session: sends attempts.
+    ///   - authorizer: supplies the `Authorization` field of each request.
+    ///   - decoder: decodes content.
+    @_disfavoredOverload
+    public init(
+        session: any HTTPTransport,
+        authorizer: any Authorizing,
+        decoder: JSONDecoder = JSONDecoder()
+    ) {
+        self.init(session: session, authorizer: HeaderAuthorizer(authorizer), decoder: decoder)
     }
 
     /// Performs a request.
@@ -170,7 +236,7 @@ extension OAuthManager {
     /// - Parameters:
     ///   - service: obtains tokens.
     ///   - tokenStore: stores tokens.
-    public init(service: any OAuthService, tokenStore: any TokenKeeping) {
+    public init(service: any OAuthService, tokenStore: any TokenStoring) {
         // The origin is never used: the service sends its own requests.
         let nowhere = Origin(scheme: .https, host: "service.invalid")
         self.init(

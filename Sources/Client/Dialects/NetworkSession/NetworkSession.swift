@@ -1,5 +1,6 @@
 public import FoundationEssentials
 @_exported public import NetworkClient
+import Synchronization
 
 // The names of NetworkSession for types that the library names differently: an API manager that returns data,
 // and a request manager that decodes it.
@@ -24,8 +25,14 @@ public enum NetworkError: Error {
     case invalidServerResponse
     /// The status is not 200, and the server describes the error.
     case ServerError(NetworkSession.ServerError)
-    /// Any other failure, as the library's error.
-    case failed(NetworkClient.NetworkError)
+}
+
+private let storedDecoder = Mutex(JSONDecoder())
+
+/// The decoder of requests that do not declare their own; set it once, before the first request.
+public var defaultDecoder: JSONDecoder {
+    get { storedDecoder.withLock { $0 } }
+    set { storedDecoder.withLock { $0 = newValue } }
 }
 
 /// The description of a request.
@@ -61,8 +68,8 @@ extension RequestProtocol {
     public var urlParams: [String: String?] { [:] }
     /// Sends no token.
     public var addAuthorizationToken: Bool { false }
-    /// A decoder with default settings.
-    public var decoder: JSONDecoder { JSONDecoder() }
+    /// The `defaultDecoder`.
+    public var decoder: JSONDecoder { defaultDecoder }
 
     /// Returns the request in the form in which it is sent.
     ///
@@ -89,8 +96,13 @@ extension RequestProtocol {
 public protocol APIManagerProtocol: Sendable {
     /// Performs a request; only a 200 is a success.
     ///
-    /// - Throws: `NetworkClient.NetworkError`, which contains the response.
-    func perform(_ request: Request) async throws(NetworkClient.NetworkError) -> Data
+    /// - Parameters:
+    ///   - request: the description of the request.
+    ///   - authToken: the value of the `Authorization` field if the request needs the token.
+    /// - Returns: the content of the response.
+    /// - Throws: `NetworkClient.NetworkError`, which contains the response. An implementation without a
+    ///   response throws `NetworkError.invalidServerResponse`.
+    func perform(_ request: any RequestProtocol, authToken: String?) async throws -> Data
 }
 
 /// Performs requests over a transport.
@@ -104,16 +116,32 @@ public struct APIManager: APIManagerProtocol {
         manager = NetworkManager(channel)
     }
 
+    /// Creates a manager for a transport; the label is the document's.
+    public init(urlSession transport: any HTTPTransport) {
+        self.init(transport)
+    }
+
     /// Performs a request; only a 200 is a success.
     ///
     /// - Throws: `NetworkClient.NetworkError`, which contains the response.
-    public func perform(_ request: Request) async throws(NetworkClient.NetworkError) -> Data {
-        try await manager.data(for: request)
+    public func perform(_ request: any RequestProtocol, authToken: String?) async throws -> Data {
+        try await manager.data(for: request.createURLRequest(authToken: authToken))
     }
 }
 
+/// A type that performs requests and decodes the responses.
+public protocol RequestManagerProtocol: Sendable {
+    /// Performs a request and decodes the response with the request's decoder.
+    ///
+    /// - Throws: `NetworkError`; the errors of the API manager and of the decoder.
+    func perform<Value: Decodable>(
+        _ request: some RequestProtocol,
+        authToken: String?
+    ) async throws -> Value
+}
+
 /// Performs requests and decodes the responses.
-public struct RequestManager: Sendable {
+public struct RequestManager: RequestManagerProtocol {
     private let apiManager: any APIManagerProtocol
 
     /// Creates a manager that performs requests with an API manager.
@@ -123,17 +151,18 @@ public struct RequestManager: Sendable {
 
     /// Performs a request and decodes the response with the request's decoder.
     ///
-    /// - Throws: `NetworkError`; the error of the decoder.
+    /// - Throws: `NetworkError.ServerError` if the status is not 200 and the server describes the error,
+    ///   `NetworkError.invalidServerResponse` if it does not; other errors of the API manager and of the
+    ///   decoder are rethrown.
     public func perform<Value: Decodable>(
         _ request: some RequestProtocol,
         authToken: String? = nil
     ) async throws -> Value {
         let decoder = request.decoder
         let data: Data
-        do throws(NetworkClient.NetworkError) {
-            data = try await apiManager.perform(try request.createURLRequest(authToken: authToken))
-        } catch {
-            guard error.kind == .unacceptableResponse else { throw NetworkError.failed(error) }
+        do {
+            data = try await apiManager.perform(request, authToken: authToken)
+        } catch let error as NetworkClient.NetworkError where error.kind == .unacceptableResponse {
             guard let content = error.response?.content,
                 let details = try? decoder.decode(ServerError.self, from: content)
             else { throw NetworkError.invalidServerResponse }

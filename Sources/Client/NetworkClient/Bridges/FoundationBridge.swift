@@ -1,5 +1,10 @@
 public import FoundationEssentials
 
+extension ByteSlice {
+    /// A copy of the bytes in Foundation's form.
+    public var data: Data { Data(array) }
+}
+
 extension Request {
     /// Creates a request for a URL.
     ///
@@ -38,8 +43,16 @@ extension Request {
         let slash = text[scheme..<mark].firstIndex(of: "/") ?? mark
         let base = BaseURL(String(text[..<slash]))
         let target = (slash == mark ? "/" : "") + text[slash...]
-        guard let origin = base.origin, target.utf8.allSatisfy(Grammar.isTargetByte) else {
-            throw NetworkError.unsendable("the URL is no http(s)://host[:port][/path][?query]")
+        guard let origin = base.origin else {
+            let shown = Redaction.standard.malformedURL(String(text[..<mark]))
+            throw NetworkError.unsendable(
+                "'\(shown)' is no URL of the form http(s)://host[:port][/path][?query]"
+            )
+        }
+        if let bad = target.unicodeScalars.first(where: { !Request.isTargetScalar($0) }) {
+            throw NetworkError.unsendable(
+                "the URL contains \(String(reflecting: Character(bad))), which must be percent-encoded"
+            )
         }
         self.init(
             method: method,
@@ -49,6 +62,20 @@ extension Request {
             body: content.map(DataBody.body) ?? .empty
         )
     }
+
+    private static func isTargetScalar(_ scalar: Unicode.Scalar) -> Bool {
+        UInt8(exactly: scalar.value).map(Grammar.isTargetByte) ?? false
+    }
+
+    /// Creates a GET request for a URL.
+    ///
+    /// - Throws: `http_request_error`, as for `init(_:url:headers:content:)`.
+    public init(_ url: String) throws(NetworkError) { try self.init(.get, url: url) }
+
+    /// Creates a GET request for a URL.
+    ///
+    /// - Throws: `http_request_error`, as for `init(_:url:headers:content:)`.
+    public init(_ url: URL) throws(NetworkError) { try self.init(.get, url: url) }
 
     /// The URL of the request; `nil` if Foundation cannot parse it.
     public var url: URL? { URL(string: "\(origin)\(target)") }

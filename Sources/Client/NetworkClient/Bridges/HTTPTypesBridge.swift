@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import HTTPTypes
 
 extension HTTPHeaders {
@@ -45,6 +46,29 @@ extension Request {
             headers: HTTPHeaders(request.headerFields),
             body: body
         )
+    }
+
+    /// Creates a request from one of swift-http-types whose path is below a base URL, as generated clients
+    /// make them.
+    ///
+    /// The paths are joined as they are, so that an encoded path is not encoded twice.
+    ///
+    /// - Throws: `http_request_error` if the base URL is no `http` or `https` URL, or the path is invalid.
+    public init(
+        _ request: HTTPRequest,
+        below baseURL: URL,
+        body: HTTPBody = .empty
+    ) throws(NetworkError) {
+        let base = BaseURL(baseURL)
+        let path = request.path ?? "/"
+        guard let origin = base.origin, path.hasPrefix("/") || path.hasPrefix("?") else {
+            throw NetworkError.unsendable("\(base) is no base URL, or the path no path")
+        }
+        var head = request
+        head.scheme = origin.scheme.rawValue
+        head.authority = origin.authority
+        head.path = base.path + (path.hasPrefix("?") ? "/\(path)" : path)
+        try self.init(head, body: body)
     }
 
     /// The head of the request for swift-http-types.

@@ -41,6 +41,8 @@ public struct NetworkChannel: Sendable {
     /// Default
     /// `true`.
     public var acceptsCompression = true
+    /// The limits on decompressed content, unless the options of a call set others.
+    public var decompression = DecompressionLimits()
     /// The policy for redirects.
     ///
     /// Default: up to 5 redirects of a GET or HEAD, without the credential to other origins.
@@ -60,6 +62,11 @@ public struct NetworkChannel: Sendable {
     ///
     /// Default: no limit; the transport's own timeouts always apply.
     public var timeout: Duration?
+    /// The maximum time without a byte of a response's content, unless the endpoint or the options set one.
+    ///
+    /// With `timeout`, it limits a stream or a download up to its last byte. Default: no limit besides the
+    /// transport's `idleTimeout` (10 minutes).
+    public var stallTimeout: Duration?
     /// The responses that count as a success.
     ///
     /// Default 2xx.
@@ -152,6 +159,7 @@ extension NetworkChannel {
     ///   - signing: the use of the credential.
     ///   - extra: the call's own interceptors.
     ///   - redirects: the call's own policy.
+    ///   - decompression: the call's own limits.
     ///   - transport: the transport at the end of the chain.
     /// - Returns: the chain.
     func chain(
@@ -159,6 +167,7 @@ extension NetworkChannel {
         _ signing: CallSigning,
         extra: [any RequestInterceptor],
         redirects: RedirectPolicy? = nil,
+        decompression: DecompressionLimits? = nil,
         transport: any HTTPTransport
     ) -> RequestChain {
         var stack = InterceptorStack()
@@ -166,7 +175,9 @@ extension NetworkChannel {
             DefaultHeadersInterceptor(defaults: HTTPHeaders([HTTPField(checking: .userAgent, $0)]))
         }
         stack.cookies = cookies.map(CookieInterceptor.init)
-        if acceptsCompression { stack.codings = .all }
+        if acceptsCompression {
+            stack.codings = .all(within: decompression ?? self.decompression)
+        }
         stack.redirects = redirects ?? self.redirects
         stack.interceptors = interceptors + extra
         stack.retry = retry.map {

@@ -106,6 +106,48 @@ struct Cookie {
     }
 }
 
+extension Cookie {
+    /// A cookie as it is saved.
+    struct Saved: Codable {
+        var name: String
+        var value: String
+        var domain: String
+        var isHostOnly: Bool
+        var path: String
+        var isSecure: Bool
+        /// Seconds since 1970; `nil` for a cookie of a session.
+        var expires: Double?
+    }
+
+    /// The cookie as it is saved.
+    var saved: Saved {
+        Saved(
+            name: name,
+            value: value,
+            domain: domain,
+            isHostOnly: isHostOnly,
+            path: path,
+            isSecure: isSecure,
+            expires: expiry?.secondsSinceEpoch
+        )
+    }
+
+    /// Restores a saved cookie; returns `nil` if it cannot be sent.
+    init?(_ saved: Saved) {
+        guard !saved.name.isEmpty, saved.path.hasPrefix("/"),
+            saved.name.utf8.count + saved.value.utf8.count <= CookieJar.longest,
+            Grammar.isFieldValue("\(saved.name)=\(saved.value)")
+        else { return nil }
+        name = saved.name
+        value = saved.value
+        domain = saved.domain
+        isHostOnly = saved.isHostOnly
+        path = saved.path
+        isSecure = saved.isSecure
+        expiry = saved.expires.map { UnixTime(secondsSinceEpoch: $0) }
+    }
+}
+
 /// Parses the dates of cookies, which have no fixed format (RFC 6265 §5.1.1).
 enum CookieDate {
     private static let months = CivilDate.monthNames.map { $0.lowercased() }

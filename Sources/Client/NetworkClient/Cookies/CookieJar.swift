@@ -1,10 +1,11 @@
+public import FoundationEssentials
 import Synchronization
 
 /// Stores the cookies of servers and returns them in later requests (RFC 6265); off by default.
 ///
 ///     channel.cookies = CookieJar()
 ///
-/// The jar is in memory, and channels can share it. Each request of a call, including redirects, gets the
+/// The jar is in memory, and channels can share it; `encoded()` saves it. Each request of a call, including redirects, gets the
 /// cookies
 /// for its URL, in addition to a `Cookie` field of the program. A cookie belongs to its host or, with
 /// `Domain`, to
@@ -25,6 +26,29 @@ public final class CookieJar: Sendable {
     /// Creates an empty jar.
     public init(clock: any NetworkClock = SystemClock()) {
         self.clock = clock
+    }
+
+    /// Restores a jar from the result of `encoded()`, without the cookies that have expired since.
+    ///
+    /// - Throws: `DecodingError` for other data.
+    public init(decoding data: Data, clock: any NetworkClock = SystemClock()) throws {
+        self.clock = clock
+        let now = clock.wallNow
+        let saved = try JSONDecoder().decode([Cookie.Saved].self, from: data)
+        let restored = saved.compactMap { Cookie($0) }
+        cookies.withLock { cookies in
+            for cookie in restored { CookieJar.put(cookie, among: &cookies, now) }
+        }
+    }
+
+    /// Returns the cookies that have not expired, for a file or a database.
+    ///
+    /// The data is secret: cookies are often credentials. It includes cookies without an expiry, which
+    /// browsers drop when they are closed.
+    public func encoded() throws -> Data {
+        let now = clock.wallNow
+        let saved = cookies.withLock { $0.filter { !$0.isExpired(at: now) }.map(\.saved) }
+        return try JSONEncoder().encode(saved)
     }
 
     /// The number of cookies that have not expired.

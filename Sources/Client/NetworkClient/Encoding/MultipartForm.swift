@@ -57,6 +57,9 @@ public struct MultipartForm: Sendable {
         parts.append(Part(name, .data(Data(text.utf8))))
     }
 
+    /// Appends a field with a text.
+    public mutating func append(_ name: String, _ text: String) { append(name, text: text) }
+
     /// Appends bytes as a file.
     public mutating func append(
         _ name: String,
@@ -79,6 +82,18 @@ public struct MultipartForm: Sendable {
         parts.append(
             Part(name, .file(path: path), filename: filename ?? last, contentType: contentType)
         )
+    }
+
+    /// Appends a file that is read while it is sent; the default `filename` is the last component of its
+    /// path.
+    public mutating func append(
+        _ name: String,
+        file url: URL,
+        filename: String? = nil,
+        contentType: String? = "application/octet-stream"
+    ) {
+        let path = url.path(percentEncoded: false)
+        append(name, file: path, filename: filename, contentType: contentType)
     }
 
     /// The value of `Content-Type`.

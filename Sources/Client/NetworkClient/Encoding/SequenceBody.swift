@@ -1,6 +1,6 @@
 /// Content from an asynchronous sequence of pieces.
 ///
-/// It can be read only once, so a request with it is sent again only if the read bytes are kept, as for any
+/// It can be read only once (see `RepeatableSequenceBody`), so a request with it is sent again only if the read bytes are kept, as for any
 /// stream. A sequence that ends because its reader was canceled throws, because the message would be
 /// truncated.
 public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource

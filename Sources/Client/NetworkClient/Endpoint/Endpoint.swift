@@ -34,6 +34,10 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     ///
     /// Default: the setting of the channel.
     var timeout: Duration? { get }
+    /// The maximum time without a byte of the response's content.
+    ///
+    /// Default: the setting of the channel.
+    var stallTimeout: Duration? { get }
     /// Whether the request carries the channel's credential.
     ///
     /// Default `optional`.
@@ -73,6 +77,8 @@ extension Endpoint {
     public var headers: HTTPHeaders { [:] }
     /// The setting of the channel.
     public var timeout: Duration? { nil }
+    /// The setting of the channel.
+    public var stallTimeout: Duration? { nil }
     /// The default; the request is authorized if the channel can authorize it.
     public var authorization: AuthorizationRequirement { .optional }
     /// The setting of the channel.

@@ -19,11 +19,11 @@ public enum HTTPTask: Sendable {
     /// A body of type `multipart/form-data`, and query parameters.
     case multipartAndQuery(MultipartForm, query: any Encodable & Sendable)
     /// Unchanged bytes.
-    case data(Data, contentType: String)
+    case data(Data, contentType: String = "application/octet-stream")
     /// The content of a file, read while it is sent, and again for each attempt.
     ///
     /// If the file has changed in between, the call throws `http_request_error`.
-    case file(path: String, contentType: String)
+    case file(path: String, contentType: String = "application/octet-stream")
     /// Content that is produced while it is sent; `length` is set if it is known in advance.
     ///
     /// Use a `SequenceBody` for an asynchronous sequence. The content is sent again only if the channel has

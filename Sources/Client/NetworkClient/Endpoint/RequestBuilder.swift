@@ -19,6 +19,7 @@ public struct RequestBuilder: Sendable {
     /// The maximum duration of the whole call, for `NetworkManager.perform`; `nil` selects the channel's.
     public private(set) var timeout: Duration?
     /// The settings of an endpoint that apply only in `NetworkManager.perform`.
+    private(set) var stallTimeout: Duration?
     private(set) var authorization: AuthorizationRequirement?
     private(set) var validation: SuccessRule?
     private(set) var decoder: (any ContentDecoding)?
@@ -35,6 +36,7 @@ public struct RequestBuilder: Sendable {
         path = endpoint.path
         task = endpoint.task
         timeout = endpoint.timeout
+        stallTimeout = endpoint.stallTimeout
         authorization = endpoint.authorization
         validation = endpoint.validation
         decoder = endpoint.decoder
@@ -81,6 +83,7 @@ public struct RequestBuilder: Sendable {
         next.headers = headers(next.headers).headers
         next.fault = fault ?? next.fault
         next.timeout = next.timeout ?? timeout
+        next.stallTimeout = next.stallTimeout ?? stallTimeout
         next.validation = next.validation ?? validation
         next.decoder = next.decoder ?? decoder
         next.encoder = next.encoder ?? encoder

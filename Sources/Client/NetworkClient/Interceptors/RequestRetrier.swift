@@ -18,6 +18,18 @@ public enum RetryDecision: Sendable, Hashable {
 }
 
 /// Decides about retries: the second half of an interceptor.
+///
+///     struct TooManyRequests: RequestRetrier {
+///         func decide(
+///             on request: Request,
+///             after outcome: AttemptOutcome,
+///             attempts: Int
+///         ) async -> RetryDecision {
+///             guard case .response(429, let headers) = outcome else { return .doNotRetry }
+///             return .retry(after: headers.retryAfter() ?? .seconds(1))
+///         }
+///     }
+///     channel.interceptors = [RetryingInterceptor(TooManyRequests(), limit: 3)]
 public protocol RequestRetrier: Sendable {
     /// Decides about another attempt.
     ///

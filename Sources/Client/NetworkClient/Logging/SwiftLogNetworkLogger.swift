@@ -4,10 +4,10 @@ public import Logging
 ///
 /// Messages are fixed; the facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`, `status`,
 /// `bytes`, `sent_bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
-/// `interceptor`;
-/// for a redirect, `request_id`, `status`, `from`, `to`. They contain no field values and no content. At
-/// `trace`,
-/// they contain the request, as a curl command without credentials.
+/// `interceptor`; for a redirect, `request_id`, `status`, `from`, `to`. They contain no field values and no
+/// content. At `trace`, they contain the request, as a curl command without credentials.
+///
+/// Successful calls are logged at `debug`, failed ones at `notice`.
 public struct SwiftLogNetworkLogger: NetworkLogger {
     private let logger: Logger
     private let level: Logger.Level
@@ -20,13 +20,13 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
     ///   - subsystem: the program or the channel, such as `com.example.orders`.
     ///   - category: a part of the subsystem, such as `network`.
     ///   - level: the level of successful calls.
-    ///   - failureLevel: the level of failed calls.
+    ///   - failureLevel: the level of failed calls, except canceled ones.
     ///   - redaction: the values to redact.
     public init(
         subsystem: String,
         category: String,
         level: Logger.Level = .debug,
-        failureLevel: Logger.Level = .debug,
+        failureLevel: Logger.Level = .notice,
         redaction: Redaction = .standard
     ) {
         var logger = Logger(label: "\(subsystem).\(category)")
@@ -39,7 +39,7 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
     public init(
         _ logger: Logger,
         level: Logger.Level = .debug,
-        failureLevel: Logger.Level = .debug,
+        failureLevel: Logger.Level = .notice,
         redaction: Redaction = .standard
     ) {
         self.logger = logger
@@ -77,12 +77,12 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
             logger.log(level: level, "content complete", metadata: facts(exchange))
         case .ended(_, let error?):
             logger.log(
-                level: failureLevel,
+                level: level(of: error),
                 "content broken off",
                 metadata: facts(exchange, error)
             )
         case .failed(_, let error):
-            logger.log(level: failureLevel, "request failed", metadata: facts(exchange, error))
+            logger.log(level: level(of: error), "request failed", metadata: facts(exchange, error))
         case .undecodable(_, let error):
             logger.log(
                 level: failureLevel,
@@ -90,6 +90,11 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
                 metadata: facts(exchange, error)
             )
         }
+    }
+
+    /// Returns the level of a failure; the program itself has canceled a canceled call.
+    private func level(of error: NetworkError) -> Logger.Level {
+        error.kind == .cancelled ? level : failureLevel
     }
 
     private func facts(
@@ -124,6 +129,11 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
         if let name = error?.interceptor { facts["interceptor"] = .string(name) }
         return facts
     }
+}
+
+extension Logger: NetworkLogger {
+    /// Logs an event like a `SwiftLogNetworkLogger` with this logger.
+    public func log(_ event: NetworkEvent) { SwiftLogNetworkLogger(self).log(event) }
 }
 
 extension Duration {

@@ -4,6 +4,8 @@ public struct CallOptions: Sendable {
     public var interceptors: [any RequestInterceptor] = []
     /// The maximum duration of the whole call; it overrides the endpoint and the channel.
     public var timeout: Duration?
+    /// The maximum time without a byte of the response's content; it overrides the endpoint and the channel.
+    public var stallTimeout: Duration?
     /// The decoder of the content; it overrides the endpoint and the channel.
     public var decoder: (any ContentDecoding)?
     /// The responses that count as a success; it overrides the endpoint and the channel.
@@ -20,10 +22,17 @@ public struct CallOptions: Sendable {
     public var retries: Int?
     /// The maximum size of content in memory, in bytes; it overrides the channel.
     public var contentLimit: Int?
-    /// The hook for progress; called for every sent or received piece, on the executor that transfers it.
+    /// The limits on decompressed content; they override the channel.
+    public var decompression: DecompressionLimits?
+    /// The hook for the progress in both directions; called for every sent or received piece, on the executor
+    /// that transfers it.
     ///
     /// If a request is sent again, the count restarts.
     public var progress: (@Sendable (TransferProgress) -> Void)?
+    /// The hook for the progress of the request's content.
+    public var uploadProgress: (@Sendable (TransferProgress) -> Void)?
+    /// The hook for the progress of the response's content.
+    public var downloadProgress: (@Sendable (TransferProgress) -> Void)?
 
     /// Creates options that change nothing.
     public init() {}
@@ -32,6 +41,7 @@ public struct CallOptions: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: the maximum duration of the whole call.
+    ///   - stallTimeout: the maximum time without a byte of the response's content.
     ///   - interceptors: the interceptors of this call, inside the channel's.
     ///   - decoder: the decoder of the content.
     ///   - validation: the responses that count as a success.
@@ -40,8 +50,11 @@ public struct CallOptions: Sendable {
     ///   - retries: the maximum number of attempts after the first one.
     ///   - contentLimit: the maximum size of content in memory, in bytes.
     ///   - progress: the hook for every sent or received piece.
+    ///   - uploadProgress: the hook for every sent piece.
+    ///   - downloadProgress: the hook for every received piece.
     public init(
         timeout: Duration? = nil,
+        stallTimeout: Duration? = nil,
         interceptors: [any RequestInterceptor] = [],
         decoder: (any ContentDecoding)? = nil,
         validation: SuccessRule? = nil,
@@ -49,10 +62,13 @@ public struct CallOptions: Sendable {
         redirects: RedirectPolicy? = nil,
         retries: Int? = nil,
         contentLimit: Int? = nil,
-        progress: (@Sendable (TransferProgress) -> Void)? = nil
+        progress: (@Sendable (TransferProgress) -> Void)? = nil,
+        uploadProgress: (@Sendable (TransferProgress) -> Void)? = nil,
+        downloadProgress: (@Sendable (TransferProgress) -> Void)? = nil
     ) {
         self.interceptors = interceptors
         self.timeout = timeout
+        self.stallTimeout = stallTimeout
         self.decoder = decoder
         self.validation = validation
         self.authorization = authorization
@@ -60,13 +76,36 @@ public struct CallOptions: Sendable {
         self.retries = retries
         self.contentLimit = contentLimit
         self.progress = progress
+        self.uploadProgress = uploadProgress
+        self.downloadProgress = downloadProgress
     }
 }
 
 extension CallOptions {
+    /// The hooks for the request's content, as one.
+    var sendReport: (@Sendable (TransferProgress) -> Void)? {
+        CallOptions.both(progress, uploadProgress)
+    }
+
+    /// The hooks for the response's content, as one.
+    var receiveReport: (@Sendable (TransferProgress) -> Void)? {
+        CallOptions.both(progress, downloadProgress)
+    }
+
     /// Returns response content that reports its progress, if the call has a hook.
     func metered(_ body: HTTPBody) -> HTTPBody {
-        progress.map { MeteredBody.download(body, $0) } ?? body
+        receiveReport.map { MeteredBody.download(body, $0) } ?? body
+    }
+
+    private static func both(
+        _ first: (@Sendable (TransferProgress) -> Void)?,
+        _ second: (@Sendable (TransferProgress) -> Void)?
+    ) -> (@Sendable (TransferProgress) -> Void)? {
+        guard let first, let second else { return first ?? second }
+        return { progress in
+            first(progress)
+            second(progress)
+        }
     }
 }
 

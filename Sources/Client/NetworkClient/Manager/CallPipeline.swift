@@ -48,8 +48,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let limit = call.options.contentLimit ?? channel.contentLimit
         return try await run(call) { call, exchange in
             let response = try await send(call, &exchange)
-            var body = response.body
-            if let report = call.options.progress { body = MeteredBody.download(body, report) }
+            let body = call.options.metered(response.body)
             let content = try await body.collect(
                 upTo: limit,
                 until: contentDeadline(call, exchange),
@@ -139,6 +138,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             validation: options.validation ?? endpoint.validation ?? channel.validation,
             decoder: options.decoder ?? endpoint.decoder,
             timeout: options.timeout ?? endpoint.timeout ?? channel.timeout,
+            stallTimeout: options.stallTimeout ?? endpoint.stallTimeout ?? channel.stallTimeout,
             transport: selection.transport(for: endpoint),
             options: options
         )
@@ -160,6 +160,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             validation: options.validation ?? channel.validation,
             decoder: options.decoder,
             timeout: options.timeout ?? channel.timeout,
+            stallTimeout: options.stallTimeout ?? channel.stallTimeout,
             transport: nil,
             options: options
         )
@@ -244,7 +245,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ call: NetworkCall,
         _ exchange: inout NetworkExchange
     ) async throws -> Response {
-        let response = try await answer(call, &exchange)
+        let response = stallLimited(try await answer(call, &exchange), call)
         exchange.status = response.status
         exchange.headers = response.headers
         guard let cause = call.validation.objection(to: response) else { return response }
@@ -283,6 +284,13 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
+    private func stallLimited(_ response: Response, _ call: NetworkCall) -> Response {
+        guard let limit = call.stallTimeout else { return response }
+        var response = response
+        response.body = StallLimitedBody.body(response.body, limit: limit, channel.clock)
+        return response
+    }
+
     private func answer(
         _ call: NetworkCall,
         _ exchange: inout NetworkExchange
@@ -319,11 +327,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ exchange: NetworkExchange,
         _ signing: CallSigning
     ) -> RequestChain {
-        let progress =
-            exchange.sent.map { counting($0, call.options.progress) } ?? call.options.progress
-        let redirects = call.options.redirects
+        let report = call.options.sendReport
+        let progress = exchange.sent.map { counting($0, report) } ?? report
+        let (redirects, decompression) = (call.options.redirects, call.options.decompression)
         if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
-            redirects == nil
+            redirects == nil, decompression == nil
         {
             return chains.chain(to: call.request.origin, signing, of: channel)
         }
@@ -333,6 +341,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             signing,
             extra: call.options.interceptors,
             redirects: redirects,
+            decompression: decompression,
             transport: progress.map { MeteringTransport(transport, $0) } ?? transport
         )
     }

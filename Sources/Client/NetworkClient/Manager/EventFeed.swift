@@ -1,5 +1,7 @@
 /// The events of an endpoint, over as many connections as needed (WHATWG HTML §9.2).
 ///
+///     for try await event in manager.events(.news) { print(event.id, event.data) }
+///
 /// Each iteration is a separate feed, which connects when its first event is requested. After its connection
 /// ends
 /// or fails, it waits and reconnects with `Last-Event-ID`. The feed ends after a 204. It throws if the

@@ -8,6 +8,7 @@ final class NetworkCall: Sendable {
     let validation: SuccessRule
     let decoder: (any ContentDecoding)?
     let timeout: Duration?
+    let stallTimeout: Duration?
     let transport: (any HTTPTransport)?
     let options: CallOptions
 
@@ -18,6 +19,7 @@ final class NetworkCall: Sendable {
         validation: SuccessRule,
         decoder: (any ContentDecoding)?,
         timeout: Duration?,
+        stallTimeout: Duration?,
         transport: (any HTTPTransport)?,
         options: CallOptions
     ) {
@@ -27,6 +29,7 @@ final class NetworkCall: Sendable {
         self.validation = validation
         self.decoder = decoder
         self.timeout = timeout
+        self.stallTimeout = stallTimeout
         self.transport = transport
         self.options = options
     }
@@ -45,6 +48,7 @@ final class NetworkCall: Sendable {
             validation: validation,
             decoder: decoder,
             timeout: timeout,
+            stallTimeout: stallTimeout,
             transport: transport,
             options: options
         )

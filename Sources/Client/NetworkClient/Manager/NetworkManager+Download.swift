@@ -53,7 +53,7 @@ extension CallPipeline {
         to path: String,
         resuming resumePoint: ResumePoint?
     ) async throws(NetworkError) -> DownloadedFile {
-        var download = Download(path: path, resumePoint: resumePoint, call.options.progress)
+        var download = Download(path: path, resumePoint: resumePoint, call.options.receiveReport)
         try download.checkPlace()
         var resumptions = 0
         while true {

@@ -142,6 +142,7 @@ extension NetworkManager {
     ) async throws(NetworkError) -> WholeResponse {
         var options = options
         if options.timeout == nil { options.timeout = builder.timeout }
+        if options.stallTimeout == nil { options.stallTimeout = builder.stallTimeout }
         if options.validation == nil { options.validation = builder.validation }
         if options.decoder == nil { options.decoder = builder.decoder }
         return try await perform(

@@ -38,6 +38,11 @@ public struct ResponseStream: Sendable {
     public func cancel() { body.cancel() }
 }
 
+extension ResponseStream: AsyncSequence {
+    /// Returns an iterator over the pieces, like that of `bytes`.
+    public func makeAsyncIterator() -> ByteStream.Iterator { bytes.makeAsyncIterator() }
+}
+
 /// Content in pieces, as they arrive.
 public struct ByteStream: AsyncSequence, Sendable {
     /// Reads the content.

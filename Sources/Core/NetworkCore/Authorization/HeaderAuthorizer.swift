@@ -20,6 +20,10 @@ public struct HeaderAuthorizer: Authorizing {
     /// The field that carries the credential.
     public let fieldName: HTTPFieldName
     private let source: any HeaderAuthorizing
+    /// The identity of the source; `nil` for a value.
+    var sourceIdentity: ObjectIdentifier? {
+        type(of: source) is any AnyObject.Type ? ObjectIdentifier(source as AnyObject) : nil
+    }
 
     /// Creates an authorizer that reads a source.
     ///

@@ -151,9 +151,18 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// Whether the same request can be sent again without being processed twice.
     public func isSafeToRetry(_ method: HTTPMethod) -> Bool {
+        isSafeToRetry(isIdempotent: method.isIdempotent)
+    }
+
+    /// Whether the request can be sent again without being processed twice.
+    public func isSafeToRetry(_ request: Request) -> Bool {
+        isSafeToRetry(isIdempotent: request.isIdempotent)
+    }
+
+    private func isSafeToRetry(isIdempotent: @autoclosure () -> Bool) -> Bool {
         switch retry {
         case .safe: true
-        case .idempotentOnly: method.isIdempotent
+        case .idempotentOnly: isIdempotent()
         case .unsafe: false
         }
     }

@@ -38,6 +38,20 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
+    /// Returns a response with a value as JSON content; without an encoding of the value, the request fails.
+    public static func json(
+        encoding value: some Encodable,
+        status: HTTPStatus = 200,
+        using encoder: JSONEncoder = JSONEncoder()
+    ) -> StubAnswer {
+        do {
+            let headers: HTTPHeaders = [.contentType: "application/json"]
+            return .data(try encoder.encode(value), status: status, headers: headers)
+        } catch {
+            return .failure(.unsendable("the value of the stub: \(ErrorReason.of(error))"))
+        }
+    }
+
     /// Returns a response whose content arrives in pieces, followed by an error if there is one.
     public static func pieces(
         _ pieces: [String],

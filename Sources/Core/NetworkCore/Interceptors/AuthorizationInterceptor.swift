@@ -108,7 +108,10 @@ public struct AuthorizationInterceptor: RequestInterceptor {
                 context.authorization = facts
             }
             do {
-                credential = try await authorizer.credential(until: context.deadline)
+                let deadline = context.deadline
+                credential = try await CredentialWait.run(for: authorizer) {
+                    try await authorizer.credential(until: deadline)
+                }
             } catch let error as NetworkError where error.kind == .httpResponseTimeout {
                 // This is the deadline of the exchange; only the context knows its setting.
                 throw context.deadlineSetting.map { .timeout(.credential, after: $0) } ?? error

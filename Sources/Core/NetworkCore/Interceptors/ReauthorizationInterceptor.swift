@@ -195,7 +195,15 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             deadline: context.deadline
         )
         let start = authorizer.clock.now
-        let verdict = await authorizer.rejected(rejection)
+        let verdict: Verdict
+        do {
+            verdict = try await CredentialWait.run(for: authorizer) {
+                await authorizer.rejected(rejection)
+            }
+        } catch {
+            // The renewal would wait for this request.
+            verdict = .passThrough(.refreshFailed)
+        }
         // A cached verdict takes some microseconds, a renewal more than a millisecond.
         if authorizer.clock.now - start >= .milliseconds(1) {
             context.authorization?.addWait(since: start, on: authorizer.clock)

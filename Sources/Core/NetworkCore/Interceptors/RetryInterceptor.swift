@@ -1,6 +1,6 @@
 /// Retries an attempt after a connection failure or a retryable status, within the budget.
 ///
-/// Calls `next` once for each attempt. A streamed body of an idempotent request is kept while it is sent,
+/// Calls `next` once for each attempt. A streamed body of a request that may be repeated is kept while it is sent,
 /// within
 /// the limits, so that it can be sent again.
 public struct RetryInterceptor: RequestInterceptor {
@@ -48,7 +48,7 @@ public struct RetryInterceptor: RequestInterceptor {
         let limit = context.retryLimit ?? policy.retries
         var request = request
         var buffer: ReplayBuffer?
-        if request.method.isIdempotent, limit > 0 {
+        if limit > 0, policy.mayRepeat(request) {
             // Reauthorization, further inside, uses the same buffer.
             let length = request.body.length
             buffer = request.keepBody(upTo: replayLimit, spill: spill, length: length)

@@ -2,27 +2,58 @@ import Synchronization
 
 /// The rules for retries: which failures, how often, and after which delay.
 ///
+///     channel.retry = RetryPolicy(retries: 3, statuses: [429, 503], maximum: .seconds(10))
+///
 /// The policy is a value, and the interceptor only acts on it.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries of a request.
     ///
     /// Default 2.
-    public var retries = 2
-    /// The statuses to retry, for idempotent methods only.
+    public var retries: Int
+    /// The statuses to retry, for idempotent requests only.
     ///
     /// Default 502, 503, 504.
-    public var statuses: Set<Int> = [502, 503, 504]
+    public var statuses: Set<Int>
+    /// The methods that are repeated as if they were idempotent, such as POST for an API that only reads.
+    ///
+    /// For a single request, set the field `Idempotency-Key`. Default none.
+    public var methods: Set<HTTPMethod>
     /// The upper bound of the first delay, which is random; the bound doubles with each retry.
     ///
     /// Default 100 ms.
-    public var base: Duration = .milliseconds(100)
+    public var base: Duration
     /// The longest delay; if `Retry-After` demands more, there is no retry.
     ///
     /// Default 2 s.
-    public var maximum: Duration = .seconds(2)
+    public var maximum: Duration
 
-    /// Creates the default policy.
-    public init() {}
+    /// Creates a policy; without arguments, the default one.
+    ///
+    /// - Parameters:
+    ///   - retries: the maximum number of retries of a request.
+    ///   - statuses: the statuses to retry.
+    ///   - methods: the methods that are repeated as if they were idempotent.
+    ///   - base: the upper bound of the first delay.
+    ///   - maximum: the longest delay.
+    public init(
+        retries: Int = 2,
+        statuses: Set<Int> = [502, 503, 504],
+        methods: Set<HTTPMethod> = [],
+        base: Duration = .milliseconds(100),
+        maximum: Duration = .seconds(2)
+    ) {
+        self.retries = retries
+        self.statuses = statuses
+        self.methods = methods
+        self.base = base
+        self.maximum = maximum
+    }
+
+    /// Whether a request may be repeated although the server may have processed it.
+    func mayRepeat(_ request: borrowing Request) -> Bool {
+        request.method.isIdempotent || !methods.isEmpty && methods.contains(request.method)
+            || request.isIdempotent
+    }
 
     /// Returns the delay before the next attempt, with full jitter over an exponential window.
     public func delay(beforeRetry number: Int) -> Duration {
@@ -46,9 +77,8 @@ public struct RetryPolicy: Sendable {
             // to a server
             // that is shutting down; HAProxy's retry-on includes it, too.
             return error.side == .upstream && error.kind != .tlsCertificateError
-        case .idempotentOnly: return request.method.isIdempotent
-        case .unsafe:
-            return error.kind == .connectionTerminated && request.method.isIdempotent
+        case .idempotentOnly: return mayRepeat(request)
+        case .unsafe: return error.kind == .connectionTerminated && mayRepeat(request)
         }
     }
 }
@@ -78,7 +108,7 @@ extension RetryPolicy {
     ) -> Retry? {
         switch outcome {
         case .success(let response):
-            guard statuses.contains(response.status.rawValue), request.method.isIdempotent,
+            guard statuses.contains(response.status.rawValue), mayRepeat(request),
                 request.body.canBeSentAgain
             else { return nil }
             let wanted = RetryAfter.duration(in: response.headers, now: now)

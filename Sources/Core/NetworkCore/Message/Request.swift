@@ -19,6 +19,18 @@ public struct Request: Sendable {
     /// The content.
     public var body: HTTPBody
 
+    /// Whether repeating the request has the same effect as sending it once.
+    ///
+    /// The method is idempotent (RFC 9110 §9.2.2), or a field `Idempotency-Key` (or `X-Idempotency-Key`) lets
+    /// the server recognize the repetition, as in Go's `net/http`.
+    public var isIdempotent: Bool {
+        method.isIdempotent || headers.contains(Request.idempotencyKey)
+            || headers.contains(Request.olderIdempotencyKey)
+    }
+
+    private static let idempotencyKey: HTTPFieldName = "Idempotency-Key"
+    private static let olderIdempotencyKey: HTTPFieldName = "X-Idempotency-Key"
+
     /// Creates a request.
     public init(
         method: HTTPMethod = .get,

@@ -2,13 +2,14 @@
 package enum TimeLimit {
     /// Runs `operation`, and cancels it at the deadline, which `setting` has determined.
     ///
-    /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was being kept
+    /// - Throws: the timeout of the phase (`http_response_timeout` for `total`) past the deadline, or the error of a response that was being kept
     ///   then; else
     ///   the error of `operation`.
     package static func run<Result: Sendable>(
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock,
         setBy setting: TimeSetting? = nil,
+        of phase: TimeoutPhase = .total,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let deadline else { return try await operation() }
@@ -28,7 +29,7 @@ package enum TimeLimit {
                 // timeout.
                 throw error
             } catch {}
-            throw NetworkError.timeout(.total, after: setting)
+            throw NetworkError.timeout(phase, after: setting)
         }
     }
 }

@@ -2,6 +2,10 @@ package import NetproxyEventIO
 package import NetworkCore
 
 /// The rules for opening, keeping and closing connections to an origin.
+///
+///     var options = UpstreamOptions(connections: 16, connectTimeout: .seconds(2))
+///     options.proxyEnvironment = try ProxyEnvironment()
+///     let transport = try PooledTransport(options: options)
 public struct UpstreamOptions: Sendable {
     /// A version of TLS.
     public enum TLSVersion: Sendable, Hashable {
@@ -27,25 +31,25 @@ public struct UpstreamOptions: Sendable {
     /// The maximum duration of resolving, connecting and the TLS handshake together.
     ///
     /// Default 10 s; `nil` uses the system's limit.
-    public var connectTimeout: Duration? = .seconds(10)
+    public var connectTimeout: Duration?
     /// The maximum time from the sent request to the head of the response.
     ///
     /// Default 10 minutes, like the SDKs of language models, whose responses can take that long; `nil` sets
     /// no limit. TCP detects an unreachable server within 30 s, regardless of this limit.
-    public var responseTimeout: Duration? = .seconds(600)
+    public var responseTimeout: Duration?
     /// The maximum time without a byte of a body in either direction.
     ///
     /// The limit also applies to event streams and to connections that have switched to another protocol.
     /// Default 10 minutes; `nil` sets no limit.
-    public var idleTimeout: Duration? = .seconds(600)
+    public var idleTimeout: Duration?
     /// The maximum number of connections, for each event loop; at least 1.
     ///
     /// Default 128.
-    public var connections = 128
+    public var connections: Int
     /// The maximum idle time of a connection, shortened if the server announces less (`Keep-Alive: timeout`).
     ///
     /// Default 90 s.
-    public var keepAlive: Duration = .seconds(90)
+    public var keepAlive: Duration
     /// The maximum number of requests that may wait for a connection, for each event loop.
     ///
     /// Another request fails with `connection_limit_reached`. Default `nil`: no limit.
@@ -72,6 +76,10 @@ public struct UpstreamOptions: Sendable {
     public var pins: [String] = []
     /// The server name to send and to verify instead of the origin's host.
     public var serverName: String?
+    /// The host names or addresses to connect to instead of an origin's host, by host.
+    ///
+    /// TLS and the `Host` field keep the origin's name. Connections through a proxy ignore them.
+    public var hostOverrides: [String: String] = [:]
     /// Another proxy on the way to every origin; `nil` uses `proxyEnvironment`, or no proxy.
     public var proxy: ParentProxy?
     /// The proxies of the environment; `nil` ignores `http_proxy` and related variables.
@@ -113,8 +121,33 @@ public struct UpstreamOptions: Sendable {
     /// The origin's addresses to which connections are permitted.
     package var destinations = DestinationPolicy.any
 
-    /// The defaults.
-    public init() {}
+    /// Creates options; those without an argument have their default.
+    ///
+    /// - Parameters:
+    ///   - connections: the maximum number of connections, for each event loop.
+    ///   - connectTimeout: the maximum duration of resolving, connecting and the TLS handshake together.
+    ///   - responseTimeout: the maximum time from the sent request to the head of the response.
+    ///   - idleTimeout: the maximum time without a byte of a body in either direction.
+    ///   - keepAlive: the maximum idle time of a connection.
+    public init(
+        connections: Int = 128,
+        connectTimeout: Duration? = .seconds(10),
+        responseTimeout: Duration? = .seconds(600),
+        idleTimeout: Duration? = .seconds(600),
+        keepAlive: Duration = .seconds(90)
+    ) {
+        self.connections = connections
+        self.connectTimeout = connectTimeout
+        self.responseTimeout = responseTimeout
+        self.idleTimeout = idleTimeout
+        self.keepAlive = keepAlive
+    }
+
+    /// Returns the host to connect to for an origin.
+    func dialedHost(for origin: Origin) -> String {
+        guard !hostOverrides.isEmpty else { return origin.host }
+        return hostOverrides.first { $0.key.lowercased() == origin.host }?.value ?? origin.host
+    }
 }
 
 extension UpstreamOptions {

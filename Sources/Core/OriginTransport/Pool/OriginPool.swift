@@ -460,7 +460,7 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
             return try await reach(path, &context, until: deadline)
         }
         let socket = try await HostDialer.connect(
-            to: peer.options.proxy?.host ?? peer.origin.host,
+            to: peer.options.proxy?.host ?? peer.options.dialedHost(for: peer.origin),
             port: peer.options.proxy?.port ?? peer.origin.port,
             as: peer.options.proxy?.name,
             admitting: peer.options.destinations,

@@ -15,7 +15,7 @@ struct MyAuthService: TokenRetrieving, SignInRequestProvider {
     }
 }
 
-actor MyTokenStore: TokenKeeping {
+actor MyTokenStore: TokenStoring {
     private var tokens: Data?
     func store(_ tokens: Data) { self.tokens = tokens }
     func get() -> Data? { tokens }
@@ -25,7 +25,7 @@ actor MyTokenStore: TokenKeeping {
 /// The document's example, against a server of ours.
 public func example(scheme: String, host: String) async throws -> WholeResponse {
     // sample
-    let session = try PooledTransport()  // differs: Linux has no URLSession that pools, pins or streams
+    let session = URLSession(configuration: .default)
     let authorizer = OAuthManager(service: MyAuthService(), tokenStore: MyTokenStore())
     let manager = NetworkManager(session: session, authorizer: authorizer, decoder: JSONDecoder())
 
