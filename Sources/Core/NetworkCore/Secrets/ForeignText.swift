@@ -1,11 +1,14 @@
 extension Redaction {
     /// The beginnings of the keys of well-known services.
     private static let keyPrefixes = [
-        "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "ghp_", "gho_", "ghu_", "ghs_",
-        "ghr_", "github_pat_", "glpat-", "gldt-", "glsa_", "xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxp-",
+        "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "ghp_", "gho_", "ghu_",
+        "ghs_",
+        "ghr_", "github_pat_", "glpat-", "gldt-", "glsa_", "xoxa-", "xoxb-", "xoxe-", "xoxe.",
+        "xoxp-",
         "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "1//0", "hf_", "npm_", "pypi-",
         "dop_v1_", "doo_v1_", "dor_v1_", "SG.", "shpat_", "shpss_", "shpca_", "sq0atp-", "sq0csp-",
-        "dckr_pat_", "lin_api_", "ntn_", "secret_", "sntrys_", "sntryu_", "hvs.", "hvb.", "hvr.", "gsk_",
+        "dckr_pat_", "lin_api_", "ntn_", "secret_", "sntrys_", "sntryu_", "hvs.", "hvb.", "hvr.",
+        "gsk_",
         "pplx-", "xai-", "r8_", "rubygems_", "tskey-", "NRAK-", "PMAK-", "AGE-SECRET-KEY-", "eyJ",
     ].map { Array($0.utf8) }
     /// The minimum number of bytes after such a beginning.
@@ -59,7 +62,9 @@ extension Redaction {
             if isKey(word) || scheme && isCredential(word) {
                 shown += mark.utf8
                 // The rest of base64.
-                while end < source.count, isOfToken(source[end]) || "+/=~".utf8.contains(source[end]) {
+                while end < source.count,
+                    isOfToken(source[end]) || "+/=~".utf8.contains(source[end])
+                {
                     end += 1
                 }
             } else {
