@@ -21,11 +21,21 @@ extension Redaction {
     /// It recognizes the forms in which programs print secrets: assignments, fields, URLs with a password, PEM
     /// blocks, JSON Web Tokens, and the keys of well-known services.
     package func foreign(_ text: String) -> String {
-        let text = Redaction.withoutUserInformation(Redaction.withoutBlocks(text)) { information in
+        Redaction.withoutTokens(assignments(in: Redaction.withoutPasswords(text)))
+    }
+
+    /// Returns the message of a server without the secrets in it.
+    ///
+    /// Codes in messages look like names, such as `BAD_REFRESH_TOKEN: expired`, so it hides no assignments.
+    package static func message(_ text: String) -> String {
+        withoutTokens(withoutPasswords(text))
+    }
+
+    private static func withoutPasswords(_ text: String) -> String {
+        withoutUserInformation(withoutBlocks(text)) { information in
             // A mere name is often the error that a message is about.
-            information.contains(":") || Redaction.isCredential(Array(information.utf8)[...])
+            information.contains(":") || isCredential(Array(information.utf8)[...])
         }
-        return Redaction.withoutTokens(assignments(in: text))
     }
 
     /// Returns a text without PEM blocks (RFC 7468); an incomplete block is hidden to the end.
