@@ -330,7 +330,8 @@ public struct HTTPHeaders: Sendable {
 
     /// Whether a value of at least `length` bytes satisfies a condition.
     @inline(__always)
-    package func containsValue(ofAtLeast length: Int, where matches: (Span<UInt8>) -> Bool) -> Bool {
+    package func containsValue(ofAtLeast length: Int, where matches: (Span<UInt8>) -> Bool) -> Bool
+    {
         let lines = arena.lines
         for index in lines.indices where Int(lines[index].valueCount) >= length {
             let line = lines[index]

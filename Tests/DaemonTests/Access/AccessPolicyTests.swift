@@ -286,7 +286,8 @@ import Testing
                 "Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.c2VzYW1lLTE, v4.k8s.io",
                 "v4.k8s.io"
             ),
-            ("Sec-WebSocket-Protocol: c2VzYW1lLTE", nil), ("Cookie: a=b; k=sesame-1; c=d", "a=b; c=d"),
+            ("Sec-WebSocket-Protocol: c2VzYW1lLTE", nil),
+            ("Cookie: a=b; k=sesame-1; c=d", "a=b; c=d"),
             ("X-Keys: one, sesame-1", "one"), ("X-Keys: one, \"sesame-1\"", "one"),
             ("X-Keys: one;key=sesame-1, two", "two"), ("X-Keys: key=sesame-1", nil),
             ("X-Keys: Bearer sesame-1, Bearer x", "Bearer x"),

@@ -14,8 +14,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("upstream: 'https://a.example', auth: { bearer: 'file:/t', in: query, name: k }", "headers"),
-        ("upstream: 'https://a.example/{credential}', auth: { bearer: 'file:/t', in: path }", "off"),
+        (
+            "upstream: 'https://a.example', auth: { bearer: 'file:/t', in: query, name: k }",
+            "headers"
+        ),
+        (
+            "upstream: 'https://a.example/{credential}', auth: { bearer: 'file:/t', in: path }",
+            "off"
+        ),
     ])
     func `a credential of the URL is reported if content is not searched`(
         keys: String,
@@ -32,7 +38,8 @@ import Testing
         #expect(try warnings(keys) == [])
         let found = try warnings("\(keys), auth: { bearer: 'file:/t' }")
         #expect(found.count == 1 && found[0].contains("DNS rebinding"))
-        let listed = "upstream: https://a.example, access: { hosts: ['*.b'] }, auth: { bearer: 'file:/t' }"
+        let listed =
+            "upstream: https://a.example, access: { hosts: ['*.b'] }, auth: { bearer: 'file:/t' }"
         #expect(try warnings(listed) == [])
     }
 }

@@ -55,7 +55,10 @@ import Testing
             try await story(auth, base: base, "log: { headers: [X-Echo] }") { request in
                 let echo = "X-Echo: \(Self.echo(request))"
                 return "HTTP/1.1 103 Early Hints\r\n\(echo)\r\n\r\n"
-                    + Raw.response(status, fields: [echo, "WWW-Authenticate: Bearer \(Self.secret)"])
+                    + Raw.response(
+                        status,
+                        fields: [echo, "WWW-Authenticate: Bearer \(Self.secret)"]
+                    )
             } _: { proxy in
                 let app = try await proxy.connect()
                 try await app.send(Raw.get("/api/a", "Connection: close"))
@@ -82,7 +85,13 @@ import Testing
                     + "Grpc-Message: \(trailer)\r\n\r\n"
             }
             : try await OriginServer.startHTTP2 { peer, message in
-                try await peer.respond(to: message.stream, 200, [:], "x", trailers: ["grpc-message": trailer])
+                try await peer.respond(
+                    to: message.stream,
+                    200,
+                    [:],
+                    "x",
+                    trailers: ["grpc-message": trailer]
+                )
             }
         try await DaemonHarness.run(
             channels: """
@@ -94,7 +103,12 @@ import Testing
         ) { proxy in
             let app = HTTP2Peer(try await proxy.connect(), as: .client)
             try await app.flush()
-            let stream = try await app.request(.get, "/a", host: "api.localhost", ["TE": "trailers"])
+            let stream = try await app.request(
+                .get,
+                "/a",
+                host: "api.localhost",
+                ["TE": "trailers"]
+            )
             let answer = try await app.message(on: stream)
             #expect(answer.trailers?["grpc-message"] == "denied: \(Self.mark)")
             let old = try await proxy.connect()
@@ -149,7 +163,8 @@ import Testing
         }
     }
 
-    @Test func `a secret field and the credential before a renewal are removed, too`() async throws {
+    @Test func `a secret field and the credential before a renewal are removed, too`() async throws
+    {
         let (tokens, requests) = (Counter(), Counter())
         let server = try await OriginServer.start { _ in
             Raw.ok(#"{"access_token":"token-\#(tokens.next())-of-two","token_type":"Bearer"}"#)
@@ -219,7 +234,9 @@ import Testing
                   auth: { bearer: 'literal:\(Self.secret)', in: query, name: key }
                 """
         ) { proxy in
-            let fields = ["Range: bytes=0-9", "If-Range: \"a\"", "Accept-Encoding: br, gzip;q=0.5, *"]
+            let fields = [
+                "Range: bytes=0-9", "If-Range: \"a\"", "Accept-Encoding: br, gzip;q=0.5, *",
+            ]
             let answer = try await proxy.exchange(Raw.request("GET", "/api/a", fields: fields))
             #expect(answer.status == 502)
             #expect(answer.body.contains("http_response_content_coding"))

@@ -45,7 +45,8 @@ import Testing
                 answer.values("Set-Cookie") == [
                     "sid=1; Path=/orders; HttpOnly", "all=2; Path=/orders",
                     "deep=3; Path=/orders/items; SameSite=Lax; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
-                    "plain=4", "__Host-a=5; Secure; Path=/orders", "__Secure-b=6; Secure; Path=/orders",
+                    "plain=4", "__Host-a=5; Secure; Path=/orders",
+                    "__Secure-b=6; Secure; Path=/orders",
                 ]
             )
         }

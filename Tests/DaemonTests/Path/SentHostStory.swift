@@ -57,8 +57,10 @@ import Testing
 
     @Test(arguments: [
         "/admin", "/", "/dav/../admin", "/dav/%2e%2E/admin", "/files/../admin", "/files/..%2fadmin",
-        "/davx/b", "http://UP/other/b", "HTTP://UP/admin", "https://UP/admin", "http://UP/dav/../admin",
-        "http://UP", "http://u@UP/admin", "http://localhost/admin", "http://localhost/files/../admin",
+        "/davx/b", "http://UP/other/b", "HTTP://UP/admin", "https://UP/admin",
+        "http://UP/dav/../admin",
+        "http://UP", "http://u@UP/admin", "http://localhost/admin",
+        "http://localhost/files/../admin",
         "http://other.localhost/b", "../admin", "//UP/admin", "/other/b",
     ])
     func `a Destination out of the base path is refused`(value: String) async throws {

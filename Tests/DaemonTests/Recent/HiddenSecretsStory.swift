@@ -28,7 +28,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "/api/\(secret)/x", "/api/x?q=\(secret)", "/api/x?q=%63%34nary-S3cret", "/api/x?q=\(key)", "/api/x",
+        "/api/\(secret)/x", "/api/x?q=\(secret)", "/api/x?q=%63%34nary-S3cret", "/api/x?q=\(key)",
+        "/api/x",
     ])
     func `no secret of a channel is logged, wherever the client writes it`(target: String)
         async throws
@@ -36,7 +37,8 @@ import Testing
         for method in ["GET", "DELETE"] {
             for keyed in [["Authorization: Bearer \(Self.key)"], []] {
                 let fields = [
-                    "X-Other: a, \(Self.key)", "X-Other: is \(Self.secret).", "X-Request-Id: \(Self.secret)",
+                    "X-Other: a, \(Self.key)", "X-Other: is \(Self.secret).",
+                    "X-Request-Id: \(Self.secret)",
                 ]
                 let told = try await told(
                     "bearer: 'literal:\(Self.secret)'",
@@ -49,7 +51,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "/api/botm1ne-own/a", "/api/botm1ne-own/../../x", "/wrong/botm1ne-own/a", "/botm1ne-own/a?x",
+        "/api/botm1ne-own/a", "/api/botm1ne-own/../../x", "/wrong/botm1ne-own/a",
+        "/botm1ne-own/a?x",
     ])
     func `the client's own credential in a path is never logged`(target: String) async throws {
         let told = try await told(

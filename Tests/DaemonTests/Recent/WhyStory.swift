@@ -32,7 +32,8 @@ import Testing
                 """
         ) { proxy in
             let fields = [
-                "X-Request-Id: credentials-1", "Authorization: Bearer a", "X-Api-Key: dummy", "Cookie: a=b",
+                "X-Request-Id: credentials-1", "Authorization: Bearer a", "X-Api-Key: dummy",
+                "Cookie: a=b",
                 "X-Old-Token: x", "X-Plain: y",
             ]
             _ = try await proxy.exchange(Raw.request("GET", "/orders/1", fields: fields))

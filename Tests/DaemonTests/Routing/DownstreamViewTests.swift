@@ -115,14 +115,21 @@ import Testing
         )
     }
 
-    @Test(arguments: [
-        ("/v1//evil.example/x", .upstream("//a.localhost:8080//evil.example/x")),
-        ("https://api.example/v1//evil.example", .upstream("http://a.localhost:8080//evil.example")),
-        ("/v1/\\evil.example", .elsewhere), ("/v1/\t/evil.example", .elsewhere),
-        ("/v1/../v2/x", .elsewhere), ("/v1/x/../y", .upstream("/y")), ("/v1/%2e%2e/v2", .elsewhere),
-        ("%2e%2e/%2e%2e/x", .elsewhere), ("../c.", .upstream("/c.")), ("./x", .upstream("/a/x")),
-        ("\\\\evil.example", .elsewhere), ("ht\ttps://evil.example/../../v1/y", .elsewhere),
-    ] as [(String, DownstreamView.Lead)])
+    @Test(
+        arguments: [
+            ("/v1//evil.example/x", .upstream("//a.localhost:8080//evil.example/x")),
+            (
+                "https://api.example/v1//evil.example",
+                .upstream("http://a.localhost:8080//evil.example")
+            ),
+            ("/v1/\\evil.example", .elsewhere), ("/v1/\t/evil.example", .elsewhere),
+            ("/v1/../v2/x", .elsewhere), ("/v1/x/../y", .upstream("/y")),
+            ("/v1/%2e%2e/v2", .elsewhere),
+            ("%2e%2e/%2e%2e/x", .elsewhere), ("../c.", .upstream("/c.")),
+            ("./x", .upstream("/a/x")),
+            ("\\\\evil.example", .elsewhere), ("ht\ttps://evil.example/../../v1/y", .elsewhere),
+        ] as [(String, DownstreamView.Lead)]
+    )
     func `a link never leads to another host or another channel`(
         reference: String,
         lead: DownstreamView.Lead
@@ -135,7 +142,8 @@ import Testing
         var random = SplitMix64(seed: 1)
         let pieces = [
             "/", "/", "//", ".", "..", "../", "%2e", "x", "v1", "a", "b", "?q", "#f", ":", "http:",
-            "https://api.example", "//api.example", "evil.example", "\\", "\t", "@", ";", "/v1", "/v1/",
+            "https://api.example", "//api.example", "evil.example", "\\", "\t", "@", ";", "/v1",
+            "/v1/",
         ]
         var rewritten = 0
         for _ in 0..<4000 {
@@ -154,10 +162,15 @@ import Testing
             guard case .upstream(let link) = found else { continue }
             rewritten += 1
             for client in Resolver.allCases {
-                let original = client.resolve(reference, against: "https://api.example\(base)\(rest)")
+                let original = client.resolve(
+                    reference,
+                    against: "https://api.example\(base)\(rest)"
+                )
                 let result = client.resolve(link, against: "http://127.0.0.1:8080\(prefix)\(rest)")
                 let wanted = original.flatMap { original -> String? in
-                    guard original.host == "api.example", original.path.hasPrefix(base) else { return nil }
+                    guard original.host == "api.example", original.path.hasPrefix(base) else {
+                        return nil
+                    }
                     let path = prefix + original.path.dropFirst(base.count)
                     return "127.0.0.1:8080 \(path.isEmpty ? "/" : path) \(original.rest)"
                 }
@@ -187,7 +200,9 @@ private enum Resolver: CaseIterable {
     case browser
 
     /// Returns the authority, the path, and the rest; `nil` for other schemes and URLs without an authority.
-    func resolve(_ reference: String, against base: String) -> (host: String, path: String, rest: String)? {
+    func resolve(_ reference: String, against base: String) -> (
+        host: String, path: String, rest: String
+    )? {
         var text = reference[...]
         if self == .browser {
             text = text.filter { $0 != "\t" }[...]
@@ -223,7 +238,9 @@ private enum Resolver: CaseIterable {
         let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         var kept: [Substring] = []
         for (index, segment) in segments.enumerated() {
-            let name = self == .browser ? segment.lowercased().replacing("%2e", with: ".") : String(segment)
+            let name =
+                self == .browser
+                ? segment.lowercased().replacing("%2e", with: ".") : String(segment)
             if name == ".." { _ = kept.popLast() } else if name != "." { kept.append(segment) }
             if index == segments.count - 1, name == ".." || name == "." { kept.append("") }
         }

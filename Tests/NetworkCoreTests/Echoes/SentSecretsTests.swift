@@ -18,7 +18,10 @@ import Testing
 
     private static func secrets(_ values: String...) throws -> SentSecrets {
         var context = RequestContext()
-        context.scrubbed = SecretSearch(values.map { Secret($0) }, ofAtLeast: SecretSearch.shortestRemoved)
+        context.scrubbed = SecretSearch(
+            values.map { Secret($0) },
+            ofAtLeast: SecretSearch.shortestRemoved
+        )
         return try #require(context.sentSecrets)
     }
 
@@ -94,7 +97,10 @@ import Testing
 
     @Test func `a value of fewer than eight bytes is not removed`() {
         var context = RequestContext()
-        context.scrubbed = SecretSearch([Secret("1234567")], ofAtLeast: SecretSearch.shortestRemoved)
+        context.scrubbed = SecretSearch(
+            [Secret("1234567")],
+            ofAtLeast: SecretSearch.shortestRemoved
+        )
         #expect(context.sentSecrets == nil)
     }
 

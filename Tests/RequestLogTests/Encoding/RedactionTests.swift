@@ -83,7 +83,8 @@ import Testing
             ("X-Subject-Token", true), ("X-Figma-Token", true), ("X-Accesstoken", true),
             ("X-Customer-Key", true), ("X-Auth-Email", true), ("X-Client-Secret-Id", true),
             ("X-Hub-Signature-256", true), ("X_Service_Password", true), ("Idempotency-Key", false),
-            ("Sec-WebSocket-Key", false), ("Surrogate-Key", false), ("X-RateLimit-Remaining-Tokens", false),
+            ("Sec-WebSocket-Key", false), ("Surrogate-Key", false),
+            ("X-RateLimit-Remaining-Tokens", false),
             ("Content-Type", false), ("WWW-Authenticate", false), ("X-Author", false),
             ("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id", false), ("X-Request-Id", false),
         ] as [(HTTPFieldName, Bool)]

@@ -5,12 +5,14 @@ package enum SubprotocolCredential {
     package static let field: HTTPFieldName = "Sec-WebSocket-Protocol"
     /// The texts before a credential: of OpenAI, of Kubernetes (then base64url), and of others.
     private static let prefixes = [
-        "openai-insecure-api-key.", "base64url.bearer.authorization.", "base64.bearer.authorization.",
+        "openai-insecure-api-key.", "base64url.bearer.authorization.",
+        "base64.bearer.authorization.",
         "authorization.bearer.", "bearer.", "token.",
     ]
     /// The elements whose next element is a credential.
     private static let announcements: Set<String> = [
-        "bearer", "token", "access_token", "access-token", "authorization", "auth", "jwt", "api-key",
+        "bearer", "token", "access_token", "access-token", "authorization", "auth", "jwt",
+        "api-key",
         "apikey", "api_key", "x-api-key",
     ]
 

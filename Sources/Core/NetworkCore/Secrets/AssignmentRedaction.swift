@@ -21,7 +21,8 @@ extension Redaction {
             if byte == UInt8(ascii: ":"), Redaction.isField(name) {
                 // A field's value has several words: hide it up to the end of the line or of the argument.
                 shown += " \(Redaction.mark)".utf8
-                position = source[position...].firstIndex { "\n\"'".utf8.contains($0) } ?? source.count
+                position =
+                    source[position...].firstIndex { "\n\"'".utf8.contains($0) } ?? source.count
                 continue
             }
             guard isSecret(name, before: byte) else { continue }

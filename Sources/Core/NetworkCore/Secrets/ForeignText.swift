@@ -1,11 +1,14 @@
 extension Redaction {
     /// The beginnings of the keys of well-known services.
     private static let keyPrefixes = [
-        "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "ghp_", "gho_", "ghu_", "ghs_",
-        "ghr_", "github_pat_", "glpat-", "gldt-", "glsa_", "xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxp-",
+        "sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "ghp_", "gho_", "ghu_",
+        "ghs_",
+        "ghr_", "github_pat_", "glpat-", "gldt-", "glsa_", "xoxa-", "xoxb-", "xoxe-", "xoxe.",
+        "xoxp-",
         "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "1//0", "hf_", "npm_", "pypi-",
         "dop_v1_", "doo_v1_", "dor_v1_", "SG.", "shpat_", "shpss_", "shpca_", "sq0atp-", "sq0csp-",
-        "dckr_pat_", "lin_api_", "ntn_", "secret_", "sntrys_", "sntryu_", "hvs.", "hvb.", "hvr.", "gsk_",
+        "dckr_pat_", "lin_api_", "ntn_", "secret_", "sntrys_", "sntryu_", "hvs.", "hvb.", "hvr.",
+        "gsk_",
         "pplx-", "xai-", "r8_", "rubygems_", "tskey-", "NRAK-", "PMAK-", "AGE-SECRET-KEY-", "eyJ",
     ].map { Array($0.utf8) }
     /// The minimum number of bytes after such a beginning.
@@ -18,11 +21,21 @@ extension Redaction {
     /// It recognizes the forms in which programs print secrets: assignments, fields, URLs with a password, PEM
     /// blocks, JSON Web Tokens, and the keys of well-known services.
     package func foreign(_ text: String) -> String {
-        let text = Redaction.withoutUserInformation(Redaction.withoutBlocks(text)) { information in
+        Redaction.withoutTokens(assignments(in: Redaction.withoutPasswords(text)))
+    }
+
+    /// Returns the message of a server without the secrets in it.
+    ///
+    /// Codes in messages look like names, such as `BAD_REFRESH_TOKEN: expired`, so it hides no assignments.
+    package static func message(_ text: String) -> String {
+        withoutTokens(withoutPasswords(text))
+    }
+
+    private static func withoutPasswords(_ text: String) -> String {
+        withoutUserInformation(withoutBlocks(text)) { information in
             // A mere name is often the error that a message is about.
-            information.contains(":") || Redaction.isCredential(Array(information.utf8)[...])
+            information.contains(":") || isCredential(Array(information.utf8)[...])
         }
-        return Redaction.withoutTokens(assignments(in: text))
     }
 
     /// Returns a text without PEM blocks (RFC 7468); an incomplete block is hidden to the end.
@@ -59,7 +72,9 @@ extension Redaction {
             if isKey(word) || scheme && isCredential(word) {
                 shown += mark.utf8
                 // The rest of base64.
-                while end < source.count, isOfToken(source[end]) || "+/=~".utf8.contains(source[end]) {
+                while end < source.count,
+                    isOfToken(source[end]) || "+/=~".utf8.contains(source[end])
+                {
                     end += 1
                 }
             } else {

@@ -163,7 +163,9 @@ public struct Redaction: Sendable, Hashable {
     }
 
     /// Whether the value of a field is redacted.
-    package func hides(_ name: HTTPFieldName) -> Bool { name.isConfidential || name.isAmong(fields) }
+    package func hides(_ name: HTTPFieldName) -> Bool {
+        name.isConfidential || name.isAmong(fields)
+    }
 
     /// Whether the value of a query parameter is redacted.
     ///

@@ -11,7 +11,7 @@ package enum ServerWords {
 
     /// Returns the cleaned text; `nil` if nothing remains.
     package static func clean(_ text: String, secrets: [Secret]) -> String? {
-        let text = Redaction.standard.foreign(Redaction.hiding(secrets, in: text))
+        let text = Redaction.message(Redaction.hiding(secrets, in: text))
         var cleaned = ""
         var run = ""
         func endRun() {

@@ -147,7 +147,11 @@ package struct WebPagePolicy: Sendable {
             && headers.values(of: .referer).allSatisfy { referer in
                 // A relative reference names no other page (RFC 9110 §10.1.3).
                 guard !referer.hasPrefix("/") || referer.hasPrefix("//") else { return true }
-                let parts = referer.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+                let parts = referer.split(
+                    separator: "/",
+                    maxSplits: 3,
+                    omittingEmptySubsequences: false
+                )
                 guard parts.count >= 3, parts[1].isEmpty else { return false }
                 let origin = "\(parts[0])//\(parts[2])"
                 return parts[0] == "http:" && host.map { "\($0)" } == parts[2].lowercased()

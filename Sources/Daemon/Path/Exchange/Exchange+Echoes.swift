@@ -63,7 +63,8 @@ extension Exchange {
                 throw NetworkError(
                     .httpResponseContentCoding,
                     side: .upstream,
-                    detail: "the content has the coding \(coding), and scrub: content can search only gzip "
+                    detail:
+                        "the content has the coding \(coding), and scrub: content can search only gzip "
                         + "and deflate"
                 )
             }

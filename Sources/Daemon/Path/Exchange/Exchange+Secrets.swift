@@ -33,7 +33,9 @@ extension Exchange {
     /// Removes netproxy's keys from the recorded request.
     mutating func hide(_ keys: KnownKeys) {
         let hasHeaders = channel?.loggedHeaders.isEmpty == false
-        guard keys.isAny, hasHeaders || record.target.utf8.contains(UInt8(ascii: "?")) else { return }
+        guard keys.isAny, hasHeaders || record.target.utf8.contains(UInt8(ascii: "?")) else {
+            return
+        }
         let shown = keys.shown(in: head)
         record.target = shown.removed(from: record.target)
         guard hasHeaders, let names = channel?.loggedHeaders else { return }
