@@ -36,10 +36,12 @@ final class CallBody: BodySource {
     func next() async throws -> ByteSlice? {
         guard cut == nil else { return nil }
         do {
-            let piece = try await source.nextUnlessCancelled()
+            let piece = try await source.next()
             if let piece, form != .native {
                 state.withLock { $0.frames.advance(over: piece.span) }
             }
+            // A canceled source may simply end.
+            if piece == nil, Task.isCancelled, !hasStatus { throw NetworkError.cancelled }
             return piece
         } catch {
             return try end(after: error)
@@ -56,6 +58,12 @@ final class CallBody: BodySource {
         source.cancel()
         state.withLock { $0.cut = (error, ending) }
         return frames.hasStatus ? nil : ending.frame(in: form)
+    }
+
+    /// Whether the content ended with the server's own status.
+    private var hasStatus: Bool {
+        source.trailers()?.contains(RPCStatus.field) == true
+            || state.withLock { $0.frames.hasStatus }
     }
 
     func trailers() -> HTTPHeaders? {
