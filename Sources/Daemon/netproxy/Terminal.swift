@@ -12,9 +12,9 @@ enum Terminal {
     /// The lines of standard input; none in the background, where reading the terminal stops the program.
     static var lines: AsyncStream<String> {
         AsyncStream { continuation in
-            let isForeground =
-                isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp()
-            guard isForeground else { return continuation.finish() }
+            // -1 if standard input is no terminal, or not the one that controls the program.
+            let owner = tcgetpgrp(STDIN_FILENO)
+            guard owner == -1 || owner == getpgrp() else { return continuation.finish() }
             Task {
                 await OffLoop.run {
                     while let line = readLine() { continuation.yield(line) }

@@ -68,6 +68,7 @@ import Testing
         ("{method}\n{target}", "POST\n/v1/pay?b=2&a=1"),
         ("{path}|{query}|{host}", "/v1/pay|b=2&a=1|api.example.com:8443"),
         ("{timestamp}{method}{target}{body}", "1800000000POST/v1/pay?b=2&a=1{\"x\":1}"),
+        ("{timestamp+60s} {timestamp+1h}{nonce+1s}", "1800000060 1800003600{nonce+1s}"),
         (
             "{body_sha256}",
             "5041bf1f713df204784353e82f6a4a535931cb64f1f4b4a5aeaffcb720918b22"

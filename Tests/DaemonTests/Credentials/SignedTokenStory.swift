@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetproxyHTTP1
 import OAuth
 import TestSupport
 import Testing
@@ -71,12 +72,42 @@ import Testing
         try directory.write(Self.pem("g"), to: "key.pem")
         let jwt = "key: 'file:\(directory.path)/key.pem'"
         try await DaemonHarness.run(channels: channel(origin, jwt)) { proxy in
-            let date = "Fri, 15 Jan 2038 08:00:00 GMT"
-            let refused = Raw.get("/push/1", "X-Refused-At: \(date)")
+            let refused = Raw.get("/push/1", "X-Refused-At: \(Self.hourAhead)")
             #expect(try await proxy.exchange(refused).status == 401)
-            let stamps = try origin.requests.map { try #require(try parts($0).claims["iat"]) }
-            #expect(stamps.count == 2)
-            #expect(stamps[0] < 2_147_000_000 && stamps[1] >= 2_147_155_140)
+            let stamps = try issued(origin)
+            try #require(stamps.count == 2)
+            #expect((3590...3610).contains(stamps[1] - stamps[0]))
         }
+    }
+
+    @Test func `the clock of one API does not set the times of tokens for another`() async throws {
+        let other = try await OriginServer.start { _ in
+            Raw.response("401 Unauthorized", fields: ["Date: \(Self.hourAhead)"])
+        }
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let directory = try TokenDirectory()
+        try directory.write(Self.pem("g"), to: "key.pem")
+        let head = "identities: { me: { jwt: { key: 'file:\(directory.path)/key.pem' } } }"
+        let channels = [("other", other), ("push", origin)].map { name, origin in
+            "\(name): { upstream: 'http://127.0.0.1:\(origin.port)', auth: { identity: me } }"
+        }
+        let yaml = channels.joined(separator: "\n")
+        try await DaemonHarness.run(channels: yaml, root: head) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/push/1")).status == 200)
+            #expect(try await proxy.exchange(Raw.get("/other/1")).status == 401)
+            #expect(try await proxy.exchange(Raw.get("/push/2")).status == 200)
+            let (theirs, ours) = (try issued(other), try issued(origin))
+            #expect(ours.allSatisfy { (-10...10).contains($0 - ours[0]) })
+            #expect(theirs.last.map { $0 - ours[0] > 3000 } == true)
+        }
+    }
+
+    /// The issue times of the tokens in the requests to an origin.
+    private func issued(_ origin: OriginServer) throws -> [Int] {
+        try origin.requests.map { try #require(try parts($0).claims["iat"]) }
+    }
+
+    private static var hourAhead: String {
+        HTTPDate.text(UInt64(Date().timeIntervalSince1970) + 3600)
     }
 }

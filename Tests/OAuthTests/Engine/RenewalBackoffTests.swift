@@ -291,9 +291,15 @@ import Testing
         harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))
         harness.clock.advance(by: .seconds(3400))
         #expect(try await harness.token() == "Bearer access-1")
-        #expect(await eventually { !harness.manager.isSignedIn })
+        #expect(
+            await eventually {
+                harness.events.contains { if case .dead = $0 { true } else { false } }
+            }
+        )
+        #expect(harness.manager.isSignedIn)
         #expect(try await harness.token() == "Bearer access-1")
         harness.clock.advance(by: .seconds(201))
+        #expect(!harness.manager.isSignedIn)
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
     }
 

@@ -174,6 +174,8 @@ package struct SignedText: Sendable, Hashable {
     package enum Part: Sendable, Hashable {
         case text(String)
         case word(Word)
+        /// `{timestamp+60s}`: the time of the request plus a duration, when the request expires.
+        case expiry(Duration)
     }
 
     /// A word for a part of the request.
@@ -211,18 +213,26 @@ package struct SignedText: Sendable, Hashable {
         while let brace = rest.firstIndex(of: "{") {
             plain += rest[..<brace]
             let inner = rest[rest.index(after: brace)...].prefix { $0 != "}" && $0 != "{" }
-            guard !inner.isEmpty, inner.endIndex < rest.endIndex, rest[inner.endIndex] == "}",
-                inner.utf8.allSatisfy(Self.isNameByte)
+            let name = inner.prefix { $0 != "+" }
+            guard !name.isEmpty, inner.endIndex < rest.endIndex, rest[inner.endIndex] == "}",
+                name.utf8.allSatisfy(Self.isNameByte),
+                name == inner || name == Word.timestamp.rawValue
             else {
                 plain += "{"
                 rest = rest[rest.index(after: brace)...]
                 continue
             }
-            guard let word = Word(rawValue: String(inner)) else {
+            let part: Part
+            if name != inner, let wait = DurationText.parse(String(inner.dropFirst(name.count + 1)))
+            {
+                part = .expiry(wait)
+            } else if let word = Word(rawValue: String(inner)) {
+                part = .word(word)
+            } else {
                 throw UnknownWord(word: inner)
             }
             if !plain.isEmpty { parts.append(.text(plain)) }
-            parts.append(.word(word))
+            parts.append(part)
             plain = ""
             rest = rest[rest.index(after: inner.endIndex)...]
         }
@@ -234,7 +244,11 @@ package struct SignedText: Sendable, Hashable {
     /// The words in the text.
     var words: [Word] {
         parts.compactMap { part in
-            if case .word(let word) = part { word } else { nil }
+            switch part {
+            case .text: nil
+            case .word(let word): word
+            case .expiry: .timestamp
+            }
         }
     }
 

@@ -149,7 +149,8 @@ extension RequestSignature {
         private let method: String
         private let target: String
         private let host: String
-        private let timestamp: String
+        private let date: HMACSettings.DateForm
+        private let now: UnixTime
         private let nonce: String
         var content: [UInt8] = []
 
@@ -157,7 +158,8 @@ extension RequestSignature {
             method = request.method.rawValue
             target = request.target
             host = rules.authority ?? request.origin.authority
-            timestamp = rules.settings.date.text(of: rules.clock.now)
+            date = rules.settings.date
+            now = rules.clock.now
             nonce = rules.settings.uses(.nonce) ? Self.randomDigits() : ""
         }
 
@@ -167,6 +169,7 @@ extension RequestSignature {
                 case .text(let text): Array(text.utf8)
                 case .word(.body): content
                 case .word(let word): Array(self.text(of: word).utf8)
+                case .expiry(let wait): Array(date.text(of: now + wait).utf8)
                 }
             }
         }
@@ -178,7 +181,7 @@ extension RequestSignature {
             case .query: String(target.drop { $0 != "?" }.dropFirst())
             case .target: target
             case .host: host
-            case .timestamp: timestamp
+            case .timestamp: date.text(of: now)
             case .nonce: nonce
             case .bodyDigest: HMACSettings.Encoding.hex.text(of: SHA256.digest(of: content))
             case .body: ""

@@ -22,6 +22,11 @@ extension JWTSettings: CredentialProviding {
             onEvent: context.onEvent
         ).running
     }
+
+    /// The servers: the times of a token follow the clock of the server that checks them.
+    package func dependence(on channel: ChannelConfiguration) -> String? {
+        channel.upstreams.map { "\($0.origin)" }.sorted().joined(separator: " ")
+    }
 }
 
 /// Signs the tokens of `auth.jwt`, instead of a token endpoint.
