@@ -231,10 +231,17 @@ let package = Package(
             at: "Daemon/RequestLog",
             uses: ["NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
         ),
+        // The providers of `preset`; presets.yaml is a link to the file in `config`.
+        module(
+            "NetproxyPresets",
+            at: "Daemon/Presets",
+            uses: ["NetproxyYAML", "NetproxyBytes"],
+            embedding: ["presets.yaml"]
+        ),
         module(
             "NetproxyConfig",
             at: "Daemon/Config",
-            uses: ["NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
+            uses: ["NetproxyPresets", "NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
         ),
         // The path of a request: downstream connections, routing, access, the exchange.
         module(
@@ -280,8 +287,8 @@ let package = Package(
             at: "Daemon/Commands",
             uses: [
                 "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
-                "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth",
-                "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
+                "NetproxyPresets", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
+                "OAuth", "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
                 "NetproxySystem", "NetproxyBytes",
             ]
         ),
@@ -289,8 +296,8 @@ let package = Package(
             name: "netproxy",
             dependencies: [
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-                "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
-                argumentParser,
+                "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog", "NetproxySystem",
+                "NetproxyBytes", argumentParser,
             ],
             path: "Sources/Daemon/netproxy",
             swiftSettings: strict
@@ -391,18 +398,28 @@ let package = Package(
                 "NetproxyBytes",
             ]
         ),
+        tests(
+            "PresetTests",
+            uses: ["NetproxyPresets", "NetproxyConfig", "NetproxyHTTPMessage"]
+        ),
         tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
         tests(
             "DaemonTests",
             uses: [
                 "NetproxyLiveObjects",
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-                "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
+                "OriginTransport", "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
                 "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
             ]
         ),
-        tests("netproxyTests", uses: ["netproxy", "TestSupport", argumentParser]),
+        tests(
+            "netproxyTests",
+            uses: [
+                "netproxy", "NetproxyCommands", "NetproxyChannels", "NetproxyConfig",
+                "NetproxyPresets", "TestSupport", argumentParser,
+            ]
+        ),
         tests("ArchitectureTests", exclude: ["Coverage.md", "FirstUse.md"]),
     ]
 )

@@ -53,7 +53,10 @@ import Testing
         "NetproxyRequestLog": [
             "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
         ],
-        "NetproxyConfig": ["NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML"],
+        "NetproxyPresets": ["NetproxyYAML", "NetproxyBytes"],
+        "NetproxyConfig": [
+            "NetproxyPresets", "NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML",
+        ],
         "NetproxyPath": [
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
@@ -73,13 +76,15 @@ import Testing
             "NetproxyBytes",
         ],
         "NetproxyCommands": [
-            "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
+            "NetproxyPresets", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+            "NetproxyConfig",
             "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth", "NetworkCore",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
             "NetproxyBytes",
         ],
         "netproxy": [
-            "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
+            "NetproxyPresets", "NetproxyCommands", "NetproxyService", "NetproxyChannels",
+            "NetproxyPath",
             "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
             "ArgumentParser",
         ],

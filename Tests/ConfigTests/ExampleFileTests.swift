@@ -14,7 +14,8 @@ import Testing
         let configuration = try load(Self.text())
         #expect(
             configuration.channels.map(\.name) == [
-                "maps", "billing", "stock", "mail", "orders", "reports", "chat", "weather",
+                "claude", "maps", "billing", "stock", "mail", "orders", "reports", "chat",
+                "weather",
                 "calendar", "drive", "failover-keys", "tools", "ledger", "warehouse", "search",
                 "code", "meetings", "storage", "push", "pay", "samples",
             ]

@@ -226,13 +226,14 @@ import Testing
             "upstream: https://a.example, exec: { A_URL: url, _k2: key, S: socket, H: host }"
         let exec = try load("channels: { a: { \(channel) } }").channels[0].exec
         #expect(exec.map(\.name) == ["A_URL", "_k2", "S", "H"])
-        #expect(exec.map(\.value) == [.url, .key, .socket, .host])
+        #expect(exec.map(\.value) == [.url, .key, .socket, .host].map(ExecText.init))
         #expect(
             errors(
                 in: "channels: { a: { upstream: https://a.example, exec: { A: uri, 2B: url } } }"
             )
             .map { $0.split(separator: ": ", maxSplits: 1)[1] } == [
-                "channels.a.exec.A: expected url, key, socket or host, found 'uri'",
+                "channels.a.exec.A: expected url, keyed_url, key, socket, host or a text such as "
+                    + "'sk-{key:36}', found 'uri'",
                 "channels.a.exec.2B: the name of a variable has letters, digits and '_', and "
                     + "begins with no digit",
             ]
@@ -240,6 +241,18 @@ import Testing
         let text =
             "defaults: { exec: { A: url, B: key } }\nchannels: { a: { upstream: https://a.example, exec: { A: null } } }"
         #expect(try load(text).channels[0].exec.map(\.name) == ["B"])
+    }
+
+    @Test func `a variable of exec is a text with placeholders`() throws {
+        func parts(_ text: String) throws -> [ExecText.Part] {
+            try channel("exec: { A: '\(text)' }").exec[0].value.parts
+        }
+        #expect(try parts("ghp_{key:36}") == [.text("ghp_"), .shapedKey(length: 36)])
+        #expect(try parts("{url}/v1") == [.word(.url), .text("/v1")])
+        #expect(try parts("__token__") == [.text("__token__")])
+        for text in ["{key:19}", "{key:257}", "{uri}", "a{key", "key}", "keys"] {
+            #expect(errors(inChannel: "exec: { A: '\(text)' }").count == 1, "\(text)")
+        }
     }
 
     @Test func `system_roots adds the system's roots to those of a file`() throws {

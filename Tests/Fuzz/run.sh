@@ -35,7 +35,7 @@ link() {
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/Core/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
-            modules=(NetproxyConfig NetproxyHTTPMessage NetproxyBytes NetproxyYAML)
+            modules=(NetproxyConfig NetproxyPresets NetproxyHTTPMessage NetproxyBytes NetproxyYAML)
             more=(-lyaml)
             ;;
         HTTP2*)

@@ -120,7 +120,7 @@ package enum ConfigurationLoader {
             case keys.channels.name:
                 for channel in entry.value.entries ?? [] {
                     written.add(
-                        channel.value.mergedAsChannel(over: defaults),
+                        channel.value.mergedAsChannel(over: defaults, reporting: nil),
                         at: "channels.\(channel.key)",
                         .map(ChannelKeys.self)
                     )
@@ -167,7 +167,7 @@ package enum ConfigurationLoader {
         return root[\.channels].map { entry in
             checkName(of: entry, in: root.reading)
             let section = Section<ChannelKeys>(
-                entry.value.mergedAsChannel(over: root.defaults.node),
+                entry.value.mergedAsChannel(over: root.defaults.node, reporting: root.reading),
                 path: entry.value.path,
                 position: entry.keyPosition,
                 in: root.reading

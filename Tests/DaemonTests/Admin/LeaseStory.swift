@@ -220,4 +220,47 @@ import Testing
             try await wire.close()
         }
     }
+
+    @Test func `a shaped key opens the channel until the lease ends, and does not go upstream`()
+        async throws
+    {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: """
+                code:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  access: { key: "literal:permanent" }
+                  auth: { header: { name: X-Key, value: "literal:real" } }
+                  exec: { TOKEN: "ghp_{key:36}", OTHER: "x-{key:36}", URL: "{keyed_url}/v1" }
+                """,
+            root: "admin: unix:DIRECTORY/admin.sock"
+        ) { proxy in
+            let (lease, wire) = try await lease("?channel=code", proxy)
+            let variables = try #require(lease.channels.first?.variables)
+            let token = try #require(variables["TOKEN"])
+            #expect(token.wholeMatch(of: /ghp_[A-Za-z0-9]{36}/) != nil)
+            #expect(variables["OTHER"]?.dropFirst(2) == token.dropFirst(4))
+            #expect(
+                variables["URL"] == "http://netproxy:\(lease.key)@127.0.0.1:\(proxy.port)/code/v1"
+            )
+            for field in [
+                "Authorization: Bearer \(token)", "X-Key: \(token)",
+                "Authorization: token \(token.dropFirst(4))", "X-Key: \(lease.key)",
+            ] {
+                #expect(
+                    try await proxy.exchange(Raw.get("/code/a", field)).status == 200,
+                    "\(field)"
+                )
+            }
+            let sent = origin.requests.flatMap(\.fields).map(\.value).joined()
+            #expect(!sent.contains(token.dropFirst(4)))
+            try await wire.close()
+            var last = 200
+            // The daemon notices the end of the connection asynchronously.
+            for _ in 0..<1000 where last == 200 {
+                last = try await proxy.exchange(Raw.get("/code/a", "X-Key: \(token)")).status
+            }
+            #expect(last == 401)
+        }
+    }
 }

@@ -1,3 +1,5 @@
+import NetproxyPresets
+
 /// Reads a channel after the defaults have been merged into it.
 struct ChannelReader {
     let name: String
@@ -10,6 +12,7 @@ struct ChannelReader {
         let (credentials, placement) = auth.credentials(tls)
         let configuration = ChannelConfiguration(
             name: name,
+            preset: channel[\.preset]?.name,
             upstreams: upstreams(),
             versions: channel[\.http],
             host: channel[\.host],
@@ -39,6 +42,8 @@ struct ChannelReader {
     private func upstreams() -> [UpstreamURL] {
         let slot = channel.upstream
         guard slot.isWritten else {
+            // A preset has an upstream; an unknown preset is reported instead.
+            if channel.preset.isWritten { return [] }
             if !channel.stub.isWritten || channel.stub.isOff { slot.require() }
             return []
         }

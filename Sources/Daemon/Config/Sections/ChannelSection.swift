@@ -1,10 +1,14 @@
 import NetproxyHTTPMessage
+import NetproxyPresets
 
 /// The keys of a channel, and of `defaults`.
 struct ChannelKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ upstream: https://api.example.com }"
 
+    let preset = Key("preset", .preset)
+    /// The parameters of the preset, merged into the other keys by ``PresetExpansion``.
+    let with = Key("with", .entries("a map of parameters", of: .opaque), default: [:])
     let upstream = Key("upstream", .list(.upstream))
     let http = Key("http", .choice(ChannelConfiguration.Versions.self), default: "auto")
     let host = Key(
@@ -64,9 +68,7 @@ extension Form<[SampleAnswer]?> {
 
 extension Form<[ChannelConfiguration.ExecVariable]> {
     fileprivate static var execVariables: Form {
-        let value = Form<ChannelConfiguration.ExecVariable.Value>.choice(
-            ChannelConfiguration.ExecVariable.Value.self
-        )
+        let value = Form<ExecText>.scalar(ExecText.expectation) { ExecText(text: $0) }
         let entries = Form<[ConfigNode.Entry]>.entries("a map of variables", of: value.shape)
         return Form(entries.shape) { slot in
             entries.read(slot)?.compactMap { entry in

@@ -3,6 +3,8 @@ import NetproxyHTTPMessage
 /// The configuration of one upstream API, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
+    /// The name of the built-in provider whose keys the channel has.
+    package var preset: String?
     /// The upstreams, tried in order: at least one, unless there is a stub.
     package var upstreams: [UpstreamURL]
     /// The versions of HTTP for requests to the upstreams.
@@ -36,19 +38,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     /// A variable of a program under `netproxy exec`.
     package struct ExecVariable: Sendable, Hashable {
         package var name: String
-        package var value: Value
-
-        /// The source of the variable's value.
-        package enum Value: String, Sendable, CaseIterable {
-            /// The URL that represents the base of the upstream's.
-            case url
-            /// The key lent to the program.
-            case key
-            /// The path of a Unix socket for the channel.
-            case socket
-            /// The `host:port` of that URL.
-            case host
-        }
+        package var value: ExecText
     }
 
     /// Versions of HTTP.

@@ -209,7 +209,7 @@ package final class AccessPolicy: Sendable {
 
     /// The length of the shortest possible key, in bytes.
     private var shortestKey: Int {
-        min(key?.reveal().utf8.count ?? ClientKeys.length, ClientKeys.length)
+        min(key?.reveal().utf8.count ?? ClientKeys.shortest, ClientKeys.shortest)
     }
 
     /// Removes the credential's prefix from a value.
@@ -260,7 +260,9 @@ package final class AccessPolicy: Sendable {
     private func worth(of text: String) throws(WrongKey) -> KeyWorth {
         let shown = Secret(text)
         if let key, key == shown { return KeyWorth(.opens) }
-        guard let lent, text.utf8.count == ClientKeys.length else { return KeyWorth(.nothing) }
+        guard let lent, lent.keys.mayBeKey(length: text.utf8.count) else {
+            return KeyWorth(.nothing)
+        }
         switch lent.keys.standing(of: shown, at: lent.channel) {
         case .lent(let lent, let opens):
             return KeyWorth(opens || key == nil ? .opens : .isKey, lent)

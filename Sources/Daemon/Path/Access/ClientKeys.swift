@@ -9,6 +9,8 @@ package final class ClientKeys: Sendable {
     /// A lent key and its validity.
     package struct Grant: Sendable {
         package let key: Secret
+        /// The other texts that count as the key.
+        let shaped: [Secret]
         /// The key's name in logs, which reveals nothing about the key.
         package let id: String
         /// The group of users who could request the key.
@@ -57,6 +59,8 @@ package final class ClientKeys: Sendable {
 
     /// The length of a key in bytes.
     static let length = 32
+    /// The length of the shortest text that counts as a key.
+    static let shortest = 20
     /// The largest number of keys lent over TCP at a time; every user of the machine can request one
     /// there.
     package static let limitOverTCP = 16
@@ -65,19 +69,26 @@ package final class ClientKeys: Sendable {
     private let onChange: @Sendable (Grant, Change) -> Void
     /// The grants by the hashes of their keys.
     private let grants = Mutex<[Int: [Grant]]>([:])
-    /// The number of grants; a request costs no lock while it is zero.
-    private let count = Atomic<Int>(0)
+    /// The lengths of the keys modulo 64, one bit each; a request costs no lock while it is zero.
+    private let lengths = Atomic<UInt64>(0)
 
     package init(onChange: @escaping @Sendable (Grant, Change) -> Void = { _, _ in }) {
         self.onChange = onChange
     }
 
     /// Whether any lent key is valid now.
-    var isAnyOut: Bool { count.load(ordering: .relaxed) > 0 }
+    var isAnyOut: Bool { lengths.load(ordering: .relaxed) != 0 }
+
+    /// Whether a text of this many bytes may be a lent key.
+    func mayBeKey(length: Int) -> Bool {
+        length >= ClientKeys.shortest
+            && lengths.load(ordering: .relaxed) & (1 << UInt64(length & 63)) != 0
+    }
 
     /// Lends a key that is valid until it is revoked: 32 letters and digits, about 190 random bits.
     ///
     /// - Parameters:
+    ///   - shaped: other random texts that count as the key, for clients that check the format of a key.
     ///   - channels: the channels of the key; `nil` for all of them.
     ///   - identity: the identity of the key, for channels with several.
     ///   - identityChannels: the channels that have the identity.
@@ -86,6 +97,7 @@ package final class ClientKeys: Sendable {
     ///   - peer: the peer that requested it.
     /// - Returns: the key, with the stream that ends when it is revoked.
     package func issue(
+        _ shaped: [Secret] = [],
         for channels: Set<String>?,
         as identity: String? = nil,
         of identityChannels: Set<String> = [],
@@ -96,6 +108,7 @@ package final class ClientKeys: Sendable {
         let (life, end) = AsyncStream.makeStream(of: Never.self)
         let grant = Grant(
             key: Secret(ClientKeys.randomText(ClientKeys.length)),
+            shaped: shaped,
             // Short enough for a string without an allocation.
             id: ClientKeys.randomText(12),
             borrower: borrower,
@@ -107,7 +120,9 @@ package final class ClientKeys: Sendable {
             life: life,
             end: end
         )
-        change { $0[ClientKeys.hash(grant.key), default: []].append(grant) }
+        change { grants in
+            for text in grant.texts { grants[ClientKeys.hash(text), default: []].append(grant) }
+        }
         onChange(grant, .lent)
         return grant
     }
@@ -115,7 +130,8 @@ package final class ClientKeys: Sendable {
     /// Returns a key that is never lent.
     package static func makeUnknown() -> Secret { Secret(randomText(length)) }
 
-    private static func randomText(_ length: Int) -> String {
+    /// Returns random letters and digits.
+    package static func randomText(_ length: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<length).map { _ in
             digits[Int.random(in: 0..<digits.count, using: &generator)]
@@ -125,17 +141,23 @@ package final class ClientKeys: Sendable {
 
     /// The number of keys lent over TCP.
     package var countOverTCP: Int {
-        grants.withLock { $0.values.reduce(0) { $0 + $1.count { $0.borrower == .anyone } } }
+        grants.withLock { grants in
+            Set(grants.values.joined().lazy.filter { $0.borrower == .anyone }.map(\.id)).count
+        }
     }
 
     /// Revokes a key; does nothing if it is revoked already.
     package func revoke(_ grant: Grant) {
         let wasValid = change { grants in
-            let hash = ClientKeys.hash(grant.key)
-            let present = grants[hash] ?? []
-            let others = present.filter { $0.key != grant.key }
-            grants[hash] = others.isEmpty ? nil : others
-            return others.count < present.count
+            var wasValid = false
+            for text in grant.texts {
+                let hash = ClientKeys.hash(text)
+                let present = grants[hash] ?? []
+                let others = present.filter { $0.id != grant.id }
+                grants[hash] = others.isEmpty ? nil : others
+                if others.count < present.count { wasValid = true }
+            }
+            return wasValid
         }
         grant.end.finish()
         if wasValid { onChange(grant, .ended) }
@@ -145,7 +167,8 @@ package final class ClientKeys: Sendable {
     package func revokeAll() {
         let all = change { grants in
             defer { grants = [:] }
-            return grants.values.flatMap { $0 }
+            let all = grants.values.joined().map { ($0.id, $0) }
+            return Array(Dictionary(all) { first, _ in first }.values)
         }
         for grant in all {
             grant.end.finish()
@@ -158,7 +181,11 @@ package final class ClientKeys: Sendable {
     ) -> sending Result {
         grants.withLock { grants in
             defer {
-                count.store(grants.values.reduce(0) { $0 + $1.count }, ordering: .relaxed)
+                let texts = grants.values.joined().flatMap(\.texts)
+                let bits: UInt64 = texts.reduce(0) { bits, text in
+                    bits | 1 << UInt64(text.reveal().utf8.count & 63)
+                }
+                lengths.store(bits, ordering: .relaxed)
             }
             return edit(&grants)
         }
@@ -188,8 +215,13 @@ package final class ClientKeys: Sendable {
     }
 
     private static func grant(of key: Secret, in grants: [Int: [Grant]]) -> Grant? {
-        grants[hash(key)]?.first { $0.key == key }
+        grants[hash(key)]?.first { $0.key == key || $0.shaped.contains(key) }
     }
+}
+
+extension ClientKeys.Grant {
+    /// All texts that count as the key.
+    fileprivate var texts: [Secret] { [key] + shaped }
 }
 
 /// A lent key in a request.

@@ -36,7 +36,7 @@ struct KnownKeys: Sendable {
 
     private func known(_ text: String) -> Key? {
         let length = text.utf8.count
-        let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
+        let mayBeLent = lent?.mayBeKey(length: length) == true
         guard mayBeLent || lengths.contains(length) else { return nil }
         let key = Secret(text)
         if own[ClientKeys.hash(key)]?.contains(key) == true { return .own }

@@ -71,11 +71,13 @@ package struct ClientLease: Codable, Sendable {
 ///
 /// The key ends with the connection, so it does not outlive a killed program.
 final class ClientLeaseBody: BodySource {
+    let lease: ClientLease
     private let keys: ClientKeys
     private let grant: ClientKeys.Grant
     private let line: Mutex<[UInt8]?>
 
     init(_ lease: ClientLease, _ grant: ClientKeys.Grant, of keys: ClientKeys) {
+        self.lease = lease
         self.keys = keys
         self.grant = grant
         line = Mutex(lease.line)
