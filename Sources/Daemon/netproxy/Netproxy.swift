@@ -41,8 +41,8 @@ struct Netproxy: AsyncParsableCommand {
             """,
         version: Version.text,
         subcommands: [
-            InitCommand.self, RunCommand.self, CheckCommand.self, DemoCommand.self,
-            TailCommand.self,
+            InitCommand.self, PresetCommand.self, RunCommand.self, CheckCommand.self,
+            DemoCommand.self, TailCommand.self,
             StatusCommand.self,
             WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
             LoginCommand.self, LogoutCommand.self, StateCommand.self,
