@@ -32,6 +32,7 @@ import cases_http2_hostile  # noqa: F401
 import cases_identities  # noqa: F401
 import cases_mcp  # noqa: F401
 import cases_messages  # noqa: F401
+import cases_presets  # noqa: F401
 import cases_pressure  # noqa: F401
 import cases_readme  # noqa: F401
 import cases_recipes  # noqa: F401

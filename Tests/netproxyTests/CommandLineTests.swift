@@ -33,6 +33,9 @@ import Testing
             (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, 7d, or a time"),
             (["tail", "--where", "="], "--where =:"),
             (["exec", "--channel", "orders"], "expected a program after --"),
+            (["exec", "--set", "key=a", "--", "sh"], "--set and --save need --with"),
+            (["exec", "--with", "openai", "--set", "key", "--", "sh"], "expected PARAMETER="),
+            (["exec", "--with", "openai", "--channel", "a", "--", "sh"], "cannot be combined"),
             (["status", "--config", ""], "--config requires a path"),
             (["token"], "Missing expected argument '<channel>'"),
             (["demo", "--port", "70000"], "70000"),
@@ -90,8 +93,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "init", "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token", "login",
-        "logout", "state", "version",
+        "init", "preset", "run", "check", "demo", "tail", "status", "why", "exec", "reload",
+        "token", "login", "logout", "state", "version",
     ])
     func `every command has a help text`(name: String) throws {
         let help = Netproxy.helpMessage(for: try #require(command(name)))
@@ -118,6 +121,10 @@ import Testing
             (
                 ["exec", "--channel", "a", "sh"],
                 "put -- before the program: netproxy exec --channel a -- sh"
+            ),
+            (
+                ["exec", "--with", "openai", "--save", "sh"],
+                "put -- before the program: netproxy exec --with openai --save -- sh"
             ),
             (["exec", "--channel", "a", "--", "sh"], nil), (["exec"], nil),
             (["exec", "--help"], nil),

@@ -1,6 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
+import NetproxyChannels
+import NetproxyCommands
 import NetproxyConfig
+import NetproxyPresets
 import Testing
 
 @testable import netproxy
@@ -55,5 +58,29 @@ import Testing
         try Data("mine".utf8).write(to: URL(filePath: path))
         #expect(throws: (any Error).self) { try command.run() }
         #expect(FileManager.default.contents(atPath: path) == Data("mine".utf8))
+    }
+
+    @Test func `init writes a valid channel for each provider`() throws {
+        let presets = PresetCatalog.names.compactMap(PresetCatalog.preset(named:))
+        let text = InitCommand.text(for: presets + presets, keysIn: "/keys")
+        let channels = try load(text).get().channels
+        #expect(channels.map(\.name) == PresetCatalog.names)
+        #expect(channels.compactMap(\.preset) == PresetCatalog.names)
+        #expect(text.contains("      key: \"file:/keys/openai.key\"\n"))
+        #expect(text.contains("      secret_access_key: \"file:/keys/aws.key\"\n"))
+    }
+
+    @Test func `the key file of a provider may be missing, which check notes`() throws {
+        let preset = try #require(PresetCatalog.preset(named: "openai"))
+        let configuration = try load(InitCommand.text(for: [preset], keysIn: "/nowhere")).get()
+        let checker = ConfigurationChecker(resolver: SecretResolver(environment: [:]))
+        let problems = checker.problems(of: configuration).map(\.message)
+        #expect(!problems.contains { $0.contains("openai.key") })
+        #expect(
+            configuration.unwrittenKeyNotes.map(\.message) == [
+                "note: /nowhere/openai.key does not exist yet; put the secret into it: "
+                    + "https://platform.openai.com/api-keys"
+            ]
+        )
     }
 }

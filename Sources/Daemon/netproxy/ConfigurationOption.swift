@@ -256,6 +256,7 @@ struct ConfigurationFile: Sendable {
         if !SecretResolver(environment: environment).hasCredentials {
             remarks += configuration.credentialNotes.map(\.description)
         }
+        remarks += configuration.unwrittenKeyNotes.map(\.description)
         remarks += configuration.containerNotes(in: environment).map(\.description)
         return remarks + ProxyExceptions.warnings(for: configuration, in: environment)
     }

@@ -13,6 +13,9 @@ struct ExecCommand: AsyncParsableCommand {
             no_proxy, NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for \
             the upstream's base URL: use them as API key and base URL of a client library; and the \
             variables of each channel's exec. The exit code is that of the program.
+
+            With --with NAME, a built-in provider (netproxy preset), no configuration and no daemon are \
+            needed: netproxy exec --with anthropic -- claude
             """
     )
 
@@ -32,6 +35,7 @@ struct ExecCommand: AsyncParsableCommand {
         completion: .credentials
     )
     var identity: String?
+    @OptionGroup var presets: PresetOptions
     @Argument(parsing: .postTerminator, help: "The program and its arguments, after --.")
     var command: [String] = []
 
@@ -39,9 +43,13 @@ struct ExecCommand: AsyncParsableCommand {
         guard !command.isEmpty else {
             throw ValidationError("expected a program after --: netproxy exec -- PROGRAM")
         }
+        guard presets.names.isEmpty || channels.isEmpty && identity == nil else {
+            throw ValidationError("--with cannot be combined with --channel or --as")
+        }
     }
 
     func run() async throws {
+        if !presets.names.isEmpty { try await presets.run(command, file) }
         var session = AdminSession.service
         if !file.isForbidden {
             let configuration = try file.load(.text)
@@ -55,12 +63,31 @@ struct ExecCommand: AsyncParsableCommand {
         let held = try await session.hold(.keys, query)
         defer { held.close() }
         let lease = try session.understood(ClientLease(json: held.answer.text))
-        let inherited = ProcessInfo.processInfo.environment
+        try await LeasedProgram.run(command, lease)
+    }
+}
+
+/// A program with the variables of a lease.
+enum LeasedProgram {
+    /// Runs the program in the foreground, and ends the command with its exit code.
+    ///
+    /// - Parameters:
+    ///   - command: the program and its arguments.
+    ///   - lease: the key and the addresses.
+    ///   - withheld: variables that the program does not inherit.
+    /// - Throws: the exit code.
+    static func run(
+        _ command: [String],
+        _ lease: ClientLease,
+        withholding withheld: [String] = []
+    ) async throws -> Never {
+        var inherited = ProcessInfo.processInfo.environment
+        for name in withheld { inherited[name] = nil }
         for warning in lease.warnings(adding: inherited) {
             StandardError.write("netproxy: \(warning)")
         }
         let environment = lease.environment(adding: inherited)
-        switch ForegroundProgram.run(command, environment: environment) {
+        switch await ForegroundProgram.run(command, environment: environment) {
         case .ended(let code): throw ExitCode(code)
         case .notStarted(let code, let reason): try StandardError.fail(reason, ExitCode(code))
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import NetproxyConfig
+import NetproxyPresets
 import NetproxySystem
 
 struct InitCommand: ParsableCommand {
@@ -14,28 +15,83 @@ struct InitCommand: ParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
+    @Option(
+        name: .customLong("for"),
+        help: "A built-in provider to add as a channel; may be repeated.",
+        completion: .presets
+    )
+    var presets: [String] = []
 
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
+        let presets = try presets.map(PresetCommand.preset)
         // The file does not exist yet, and a demo's file is not a candidate.
-        let path =
-            file.config ?? environment["NETPROXY_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-            ?? ConfigurationLocator.personal(environment) ?? ConfigurationLocator.system
+        let path = InitCommand.path(file, environment) ?? ConfigurationLocator.system
+        let directory = InitCommand.directory(of: path)
+        let text =
+            presets.isEmpty
+            ? InitCommand.text : InitCommand.text(for: presets, keysIn: directory)
         do {
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
                 try FileSystem.makeDirectory(String(path[..<slash]), mode: 0o755)
             }
-            try FileDescriptor(path, .createPrivate).writeAll(Array(InitCommand.text.utf8))
+            try FileDescriptor(path, .createPrivate).writeAll(Array(text.utf8))
         } catch  where error.isTaken {
             try StandardError.fail("\(path) exists already, and is never overwritten")
         } catch {
             try StandardError.fail("cannot write \(path): \(error.reason)")
         }
         let option = file.config.map { " --config \($0)" } ?? ""
+        let next = "netproxy check\(option) && netproxy run\(option)"
+        guard !presets.isEmpty else {
+            return try StandardOutput.write(
+                "wrote \(path); set the upstream and its credential there, then: \(next)"
+            )
+        }
+        let steps = presets.flatMap { InitCommand.steps(for: $0, keysIn: directory) }
         try StandardOutput.write(
-            "wrote \(path); set the upstream and its credential there, then: netproxy check\(option) "
-                + "&& netproxy run\(option)"
+            (["wrote \(path)"] + steps + ["then: \(next)"]).joined(separator: "\n")
         )
+    }
+
+    /// Returns the absolute directory of a file.
+    private static func directory(of path: String) -> String {
+        let absolute =
+            path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+        return String(absolute.prefix(upTo: absolute.lastIndex(of: "/") ?? absolute.endIndex))
+    }
+
+    /// Returns the text of a new configuration with channels for providers.
+    static func text(for presets: [ProviderPreset], keysIn directory: String) -> String {
+        var lines = [
+            "# netproxy. After a change: netproxy check, then netproxy reload.",
+            "listen: [127.0.0.1:8080]", "", "channels:",
+        ]
+        var names: Set<String> = []
+        for preset in presets where names.insert(preset.name).inserted {
+            lines.append("  # \(preset.title): http://127.0.0.1:8080/\(preset.name)/…")
+            if preset.hasExamples {
+                lines.append("  # Replace the examples: netproxy preset \(preset.name)")
+            }
+            lines += preset.channelLines(with: preset.sampleValues(keysIn: directory))
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Returns the steps that remain for a provider.
+    private static func steps(for preset: ProviderPreset, keysIn directory: String) -> [String] {
+        let secrets = preset.secrets.filter { $0.necessity == .required }.map { secret in
+            let file = "\(directory)/\(preset.keyFile(of: secret))"
+            return "  put \(secret.name) into \(file): \(secret.create)"
+        }
+        let signIn = preset.needsSignIn ? ["  sign in: netproxy login \(preset.name)"] : []
+        return ["\(preset.name): http://127.0.0.1:8080/\(preset.name)"] + secrets + signIn
+    }
+
+    /// Returns the file to write: `--config`, `$NETPROXY_CONFIG`, or the user's own.
+    static func path(_ file: ConfigurationOption, _ environment: [String: String]) -> String? {
+        file.config ?? environment["NETPROXY_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+            ?? ConfigurationLocator.personal(environment)
     }
 
     /// The text of a new configuration, valid as it is and with any of its examples uncommented.

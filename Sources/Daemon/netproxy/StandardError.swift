@@ -53,4 +53,6 @@ enum ExitStatus {
     static let unavailable = ExitCode(69)
     /// The configuration is invalid.
     static let configuration = ExitCode(78)
+    /// The user pressed Ctrl-C, as in shells.
+    static let interrupted = ExitCode(130)
 }

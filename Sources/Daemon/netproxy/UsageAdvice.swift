@@ -24,7 +24,7 @@ enum UsageAdvice {
             let word = words[index]
             if ["--", "-h", "--help"].contains(word) { return nil }
             // An option and its value.
-            index += ["--channel", "--config", "--as"].contains(word) ? 2 : 1
+            index += ["--channel", "--config", "--as", "--with", "--set"].contains(word) ? 2 : 1
         }
         guard index < words.count else { return nil }
         let (options, program) = (words[..<index], words[index...])

@@ -69,7 +69,9 @@ package struct ConfigurationChecker: Sendable {
     /// Returns the problems of the files and secrets, in the order of the file.
     package func problems(of configuration: ProxyConfiguration) -> [ConfigurationError] {
         // A file named in the defaults is mentioned once per channel.
-        let mentions = Set(configuration.mentions).filter { scope == .everything || $0.isOfDaemon }
+        let mentions = Set(configuration.mentions).filter { mention in
+            (scope == .everything || mention.isOfDaemon) && mention.unwrittenKey == nil
+        }
         let errors = mentions.compactMap { mention in
             problem(with: mention.resource).map { message in
                 ConfigurationError(

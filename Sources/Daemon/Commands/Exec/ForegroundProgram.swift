@@ -11,10 +11,16 @@ package enum ForegroundProgram {
         case notStarted(Int32, String)
     }
 
-    /// Runs the program, forwards signals to it and blocks the thread until it ends.
-    package static func run(_ command: [String], environment: [String: String]) -> Outcome {
+    /// Runs the program, forwards signals to it and returns when it ends.
+    ///
+    /// A thread waits for it that no proxy in the same process needs.
+    package static func run(_ command: [String], environment: [String: String]) async -> Outcome {
         do throws(ChildProcess.StartFailure) {
-            return .ended(try ChildProcess.run(command, environment: environment))
+            return .ended(
+                try await OffLoop.run { () throws(ChildProcess.StartFailure) in
+                    try ChildProcess.run(command, environment: environment)
+                }
+            )
         } catch {
             return .notStarted(error.exitCode, error.description)
         }
