@@ -115,6 +115,8 @@ let package = Package(
 
         // Base: bytes, the operating system, the event loop, cryptography, documents.
         module("NetproxyBytes", at: "Base/Bytes"),
+        // The values that the configuration and the running parts share.
+        module("NetproxySettings", at: "Base/Settings"),
         // Counts live objects in debug builds, for tests that look for leaks.
         module("NetproxyLiveObjects", at: "Base/LiveObjects"),
         module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
@@ -229,7 +231,10 @@ let package = Package(
         module(
             "NetproxyRequestLog",
             at: "Daemon/RequestLog",
-            uses: ["NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
+            uses: [
+                "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+                "NetproxyBytes",
+            ]
         ),
         // The providers of `preset`; presets.yaml is a link to the file in `config`.
         module(
@@ -241,7 +246,10 @@ let package = Package(
         module(
             "NetproxyConfig",
             at: "Daemon/Config",
-            uses: ["NetproxyPresets", "NetproxyYAML", "NetproxyHTTPMessage", "NetproxyBytes"]
+            uses: [
+                "NetproxyPresets", "NetproxyYAML", "NetproxyHTTPMessage", "NetproxySettings",
+                "NetproxyBytes",
+            ]
         ),
         // The path of a request: downstream connections, routing, access, the exchange.
         module(
@@ -395,7 +403,7 @@ let package = Package(
             "RequestLogTests",
             uses: [
                 "NetproxyRequestLog", "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ]
         ),
         tests(

@@ -8,6 +8,7 @@ import Testing
         try SourceTree.text(of: "Sources/Daemon/Documentation.docc/\(page).md")
             .split(separator: "`")
             .filter { $0.hasSuffix(".swift") || $0.hasSuffix(".yaml") }
+            .filter { !$0.contains("<Kind>") }
             .map(String.init)
     }
 
@@ -27,18 +28,41 @@ import Testing
         #expect(try Set(files).subtracting(Self.known()) == [])
     }
 
-    @Test func `the registry has one line for each file of a kind`() throws {
-        let folder = "Sources/Daemon/Config/Credentials"
-        let registry = try SourceTree.text(of: "\(folder)/CredentialKinds.swift")
+    /// The names of the types that a pattern matches in the files of a folder.
+    private static func names(
+        in folder: String,
+        matching pattern: Regex<(Substring, Substring)>
+    ) throws -> Set<String> {
         let files = try FileManager.default.contentsOfDirectory(
             atPath: SourceTree.root.appending(path: folder).path()
         )
-        var kinds: [String] = []
+        var names: Set<String> = []
         for file in files where file.hasSuffix(".swift") {
             let text = try SourceTree.text(of: "\(folder)/\(file)")
-            kinds += text.matches(of: /struct (\w+Kind): CredentialKind/).map { String($0.1) }
+            names.formUnion(text.matches(of: pattern).map { String($0.1) })
         }
+        return names
+    }
+
+    @Test func `a kind of credential has a line in the registry and a half at run time`() throws {
+        let folder = "Sources/Daemon/Config/Credentials"
+        let kinds = try Self.names(in: folder, matching: /struct (\w+)Kind: CredentialKind/)
+        let registry = try SourceTree.text(of: "\(folder)/CredentialKinds.swift")
+        let registered = registry.matches(of: /\n {8}(\w+)Kind\(\),/).map { String($0.1) }
+        let provided = try Self.names(
+            in: "Sources/Daemon/Channels/Credentials/Kinds",
+            matching: /extension (\w+)Settings: CredentialProviding/
+        )
         #expect(kinds.count >= 8)
-        for kind in kinds { #expect(registry.contains("        \(kind)(),\n"), "\(kind)") }
+        #expect(Set(registered) == kinds)
+        #expect(provided == kinds)
+    }
+
+    @Test func `a new kind of credential needs at most seven files`() throws {
+        let page = try SourceTree.text(
+            of: "Sources/Daemon/Documentation.docc/AddingACredentialKind.md"
+        )
+        let rows = page.matches(of: /\n\| [0-9] \| `([^`]+)`/)
+        #expect((1...7).contains(rows.count))
     }
 }

@@ -6,6 +6,7 @@ import Testing
     /// allowed.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
+        "NetproxySettings": [],
         "NetproxyLiveObjects": [],
         "NetproxySystem": ["NetproxyBytes", "CNetproxySystem"],
         "NetproxyHTTPMessage": ["NetproxyBytes"],
@@ -51,12 +52,14 @@ import Testing
             "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
         ],
         "NetproxyRequestLog": [
-            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
+        ],
+        "NetproxyConfig": [
+            "NetproxyPresets", "NetproxyHTTPMessage", "NetproxyYAML", "NetproxySettings",
+            "NetproxyBytes",
         ],
         "NetproxyPresets": ["NetproxyYAML", "NetproxyBytes"],
-        "NetproxyConfig": [
-            "NetproxyPresets", "NetproxyHTTPMessage", "NetproxyBytes", "NetproxyYAML",
-        ],
         "NetproxyPath": [
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",

@@ -9,7 +9,7 @@ import Testing
 
     private func settings(_ aws: String, rest: String = "") throws -> AWSSettings {
         let channel = try channel("auth: { aws: { \(aws) } }\n\(rest)")
-        guard let settings = channel.credentials.first?.aws else {
+        guard let settings = channel.authentication.settings(AWSSettings.self) else {
             Issue.record("there is no auth.aws")
             throw CancellationError()
         }
@@ -158,7 +158,7 @@ import Testing
                 auth: { aws: { \(Self.keys) } }
             """
         let channel = try load(text).channels[0]
-        guard let settings = channel.credentials.first?.aws else { return }
+        guard let settings = channel.authentication.settings(AWSSettings.self) else { return }
         let scope = settings.scope(for: channel.upstreams[0].origin)
         #expect(scope.region == "eu-central-1")
         #expect(scope.service == "s3")
@@ -180,7 +180,8 @@ import Testing
     @Test func `each channel has its own region and service`() throws {
         let channels = try load(text("s3.eu-central-1.amazonaws.com")).channels
         let scopes = channels.compactMap { channel in
-            channel.credentials.first?.aws?.scope(for: channel.upstreams.first?.origin)
+            channel.authentication.settings(AWSSettings.self)?
+                .scope(for: channel.upstreams.first?.origin)
         }
         #expect(scopes.map(\.region) == ["eu-central-1", "us-east-1"])
         #expect(scopes.map(\.service) == ["s3", "sqs"])

@@ -85,7 +85,7 @@ import Testing
     @Test func `OAuth defaults to Basic and a refresh five minutes before expiry`() throws {
         let line =
             "auth: { oauth: { token_url: https://l.example/t, client_id: a, client_secret: env:S } }"
-        guard case .oauth(let settings) = try channel(line).authentication else {
+        guard let settings = try channel(line).credentials.first?.oauth else {
             Issue.record("no OAuth")
             return
         }

@@ -49,7 +49,7 @@ import Testing
                     client_auth: none
                     parameters: { p: null }
             """
-        guard case .oauth(let settings) = try load(text).channels[0].authentication else {
+        guard let settings = try load(text).channels[0].credentials.first?.oauth else {
             Issue.record("there is no auth.oauth")
             return
         }
@@ -58,7 +58,8 @@ import Testing
 
     @Test func `the channel's kind of credential replaces the default's`() throws {
         let channel = try channel("auth: { header: { name: X-Key, value: env:KEY } }")
-        #expect(channel.authentication == .header(name: "X-Key", value: .environment("KEY")))
+        let settings = channel.authentication.settings(HeaderSettings.self)
+        #expect(settings?.name == "X-Key" && settings?.value == .environment("KEY"))
         #expect(channel.onClientCredential == .reject)
     }
 

@@ -4,9 +4,8 @@ import Testing
 /// Tests of a channel that discovers its authorization server from its upstream.
 @Suite struct DiscoveryKeyTests {
     private func settings(_ oauth: String) throws -> OAuthSettings {
-        guard
-            case .oauth(let settings) = try channel("auth: { oauth: { \(oauth) } }").authentication
-        else { throw Missing() }
+        let credential = try channel("auth: { oauth: { \(oauth) } }").credentials.first
+        guard let settings = credential?.oauth else { throw Missing() }
         return settings
     }
 

@@ -4,9 +4,7 @@ import Testing
 /// Tests of requests signed with a shared key.
 @Suite struct HMACTests {
     private func settings(_ hmac: String) throws -> HMACSettings? {
-        guard case .hmac(let settings) = try channel("auth: { hmac: { \(hmac) } }").authentication
-        else { return nil }
-        return settings
+        try channel("auth: { hmac: { \(hmac) } }").authentication.settings(HMACSettings.self)
     }
 
     @Test func `hmac requires only a key and a message`() throws {

@@ -4,9 +4,7 @@ import Testing
 /// Tests of tokens that netproxy signs.
 @Suite struct JWTTests {
     private func settings(_ jwt: String) throws -> JWTSettings? {
-        guard case .jwt(let settings) = try channel("auth: { jwt: { \(jwt) } }").authentication
-        else { return nil }
-        return settings
+        try channel("auth: { jwt: { \(jwt) } }").authentication.settings(JWTSettings.self)
     }
 
     @Test func `jwt requires only a key`() throws {

@@ -7,9 +7,8 @@ import Testing
     private let base = "client_id: a, issuer: https://login.example"
 
     private func settings(_ oauth: String) throws -> OAuthSettings {
-        guard
-            case .oauth(let settings) = try channel("auth: { oauth: { \(oauth) } }").authentication
-        else { throw Missing() }
+        let credential = try channel("auth: { oauth: { \(oauth) } }").credentials.first
+        guard let settings = credential?.oauth else { throw Missing() }
         return settings
     }
 

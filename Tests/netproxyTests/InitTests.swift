@@ -38,7 +38,7 @@ import Testing
                 ? String(line).replacing("    # ", with: "    ", maxReplacements: 1) : String(line)
         }
         let channel = try load(text.joined(separator: "\n")).get().channels[0]
-        guard case .oauth(let settings) = channel.authentication else {
+        guard let settings = channel.credentials.first?.oauth else {
             Issue.record("\(channel.authentication)")
             return
         }

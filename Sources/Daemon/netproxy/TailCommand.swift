@@ -142,7 +142,8 @@ struct TailCommand: AsyncParsableCommand {
         var printer = LogPrinter(
             printed(source),
             wholeQueries: source.wholeQueries,
-            places: source.places
+            places: source.places,
+            notations: CredentialKinds.notations
         )
         let first = count ?? (since == nil ? 10 : .max)
         try StandardOutput.write(bytes: printer.render(try tail.last(first)))

@@ -47,7 +47,7 @@ import Testing
             file: "n.yaml",
             environment: ["HOME": "/home/someone"]
         ).get().channels[0]
-        guard case .oauth(let settings) = channel.authentication else {
+        guard let settings = channel.credentials.first?.oauth else {
             throw CancellationError()
         }
         let transport = try PooledTransport(

@@ -33,7 +33,8 @@ import Testing
             file: "n.yaml",
             environment: ["HOME": "/home/someone"]
         ).get()
-        guard case .hmac(let settings) = configuration.channels[0].authentication else {
+        let authentication = configuration.channels[0].authentication
+        guard let settings = authentication.settings(HMACSettings.self) else {
             throw SecretError("no hmac in \(text)")
         }
         return settings

@@ -18,7 +18,7 @@ import Testing
             file: "netproxy.yaml",
             environment: ["HOME": "/home/someone"]
         ).get()
-        guard case .oauth(let settings) = configuration.channels[0].authentication else {
+        guard let settings = configuration.channels[0].credentials.first?.oauth else {
             return ""
         }
         return RefreshTokenAdvice.words(for: settings)

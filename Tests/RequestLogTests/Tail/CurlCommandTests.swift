@@ -1,5 +1,6 @@
 import NetproxyBytes
 import NetproxyRequestLog
+import NetproxySettings
 import NetworkCore
 import Testing
 
@@ -69,6 +70,30 @@ import Testing
         let expected = command.replacing(" C>", with: " of channel orders>")
         let found = CurlCommand(line, query: .full, place: place)?.description
         #expect(found == "curl \(expected)")
+    }
+
+    @Test(arguments: [
+        (CredentialNotation.token, "Authorization: Bearer <token C>"),
+        (
+            CredentialNotation(prefix: "Basic ", noun: "credential"),
+            "Authorization: Basic <credential C>"
+        ),
+        (CredentialNotation(field: nil, prefix: "", noun: "credential"), "<credential field C>"),
+    ])
+    func `a curl command has the notation of the credential's kind`(
+        notation: CredentialNotation,
+        field: String
+    ) throws {
+        var record = Samples.retried()
+        record.host = "h"
+        let line = try #require(
+            Samples.parsed(Samples.line(record, LogLabels(channel: "orders")))
+        )
+        let kind = try #require(line[.authKind]?.text)
+        var printer = LogPrinter(.upstreamCurl, notations: [kind: notation])
+        let command = String(decoding: printer.render([line]), as: UTF8.self)
+        let expected = field.replacing(" C>", with: " of channel orders>")
+        #expect(command == "curl http://h/v1/42 -H '\(expected)'\n")
     }
 
     @Test func `a curl command names the credential once`() throws {

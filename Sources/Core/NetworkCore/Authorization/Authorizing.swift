@@ -4,7 +4,7 @@
 /// `StaticAuthorizer` or
 /// an implementation of your own.
 public protocol Authorizing: Sendable {
-    /// The word in the log: `oauth`, `bearer`, `basic`, `header`, `exec`, `jwt`, `hmac` or `aws`.
+    /// The kind of credential in the log, such as `oauth` or `bearer`.
     var kind: String { get }
 
     /// The header field that carries the credential.

@@ -2,7 +2,7 @@
 ///
 /// A 401 is returned to the client without a replay, because the credential cannot be renewed.
 public struct StaticAuthorizer: Authorizing {
-    /// `bearer`, `basic`, `header` or `hmac`.
+    /// `bearer`, `basic`, `header`, or the kind of a signer.
     public let kind: String
     private let credential: Credential
 
@@ -65,11 +65,17 @@ public struct StaticAuthorizer: Authorizing {
     /// Creates an authorizer that signs each request as a whole.
     ///
     /// - Parameters:
+    ///   - kind: the kind of credential in the log.
     ///   - signer: the signer.
     ///   - name: the field that carries the signature, if it is in a field.
     ///   - key: the signing key.
-    package init(signing signer: any RequestSigning, named name: HTTPFieldName?, key: Secret) {
-        kind = "hmac"
+    package init(
+        kind: String,
+        signing signer: any RequestSigning,
+        named name: HTTPFieldName?,
+        key: Secret
+    ) {
+        self.kind = kind
         credential = Credential(
             signing: signer,
             named: name ?? .authorization,

@@ -1,5 +1,5 @@
-import NetproxyAWSSigning
 package import NetproxyConfig
+import NetproxyHTTPMessage
 import NetproxyPath
 import NetworkCore
 package import OAuth
@@ -9,9 +9,11 @@ package struct ChannelAccount: Sendable {
     package let credential: CredentialConfiguration
     /// The secrets and files of the credential.
     package let inputs: ChannelInputs
-    let authorizer: any Authorizing
-    /// The region of the Security Token Service, if it follows from the channel's upstream.
-    var tokenRegion: String?
+    let running: RunningCredential
+    /// The part of its channel on which the credential depends.
+    let dependence: String?
+
+    var authorizer: any Authorizing { running.authorizer }
 
     /// The name of the identity; `nil` for the channel's own credential.
     package var identity: String? { credential.identity }
@@ -20,19 +22,18 @@ package struct ChannelAccount: Sendable {
     var missing: String? { (authorizer as? MissingCredential)?.detail }
 
     /// The token engine, if the credential has renewable tokens.
-    package var engine: OAuthManager? { authorizer.engine }
+    package var engine: OAuthManager? { running.engine }
 
-    /// Returns the account for a channel; AWS requests are signed for that channel's own upstream.
-    func signing(for channel: ChannelConfiguration) -> ChannelAccount {
-        guard let settings = credential.aws, let known = authorizer as? AWSAuthorizer else {
-            return self
-        }
-        return ChannelAccount(
-            credential: credential,
-            inputs: inputs,
-            authorizer: AWSAuthorizer(known.base, settings.signingOptions(for: channel)),
-            tokenRegion: tokenRegion
-        )
+    init(
+        _ credential: CredentialConfiguration,
+        _ inputs: ChannelInputs,
+        _ running: RunningCredential,
+        _ dependence: String? = nil
+    ) {
+        self.credential = credential
+        self.inputs = inputs
+        self.running = running
+        self.dependence = dependence
     }
 
     /// The clients that may use the credential.
@@ -49,10 +50,24 @@ extension ChannelAccount {
         missing error: any Error
     ) {
         let detail = (error as? SecretError)?.outcome ?? "\(error)"
-        self.init(
-            credential: credential,
-            inputs: inputs,
-            authorizer: MissingCredential(detail: detail)
-        )
+        let running = RunningCredential(authorizer: MissingCredential(detail: detail))
+        self.init(credential, inputs, running)
     }
+}
+
+/// An unusable credential of a channel with several credentials.
+private struct MissingCredential: Authorizing {
+    let detail: String
+    let kind = "none"
+    let fieldName = HTTPFieldName.authorization
+
+    func currentCredential() -> Credential? { nil }
+
+    func credential(until deadline: ContinuousClock.Instant?) throws -> Credential {
+        throw NetworkError(.credentialUnavailable, side: .proxy, retry: .safe, detail: detail)
+    }
+
+    func rejected(_ rejection: Rejection) -> Verdict { .passThrough(.refreshFailed) }
+
+    func timed() -> any Authorizing { self }
 }

@@ -40,7 +40,11 @@ extension InterceptorStack {
             signing.identity = account.identity
             signing.place = configuration.credentialPlace
             signing.replays = retrying.unauthorized
-            signing.refusals = RefusalRule(retrying.refusals, of: account.credential)
+            signing.refusals = RefusalRule(
+                statuses: retrying.refusals.status.compactMap { HTTPStatus(rawValue: $0) },
+                phrase: retrying.refusals.body,
+                further: account.running.refusals
+            )
             signing.spill = spill
             signing.onClientCredential =
                 switch configuration.onClientCredential {

@@ -1,4 +1,3 @@
-import NetproxyAWSSigning
 package import NetworkCore
 package import OAuth
 
@@ -36,6 +35,9 @@ package struct HelperAuthorizer: Authorizing {
         )
     }
 
+    /// The authorizer with its engine.
+    var running: RunningCredential { RunningCredential(authorizer: self, engine: manager) }
+
     package var fieldName: HTTPFieldName { manager.fieldName }
     package var isSignedIn: Bool { manager.isSignedIn }
     /// Returns this authorizer: the manager enforces deadlines itself.
@@ -53,13 +55,5 @@ package struct HelperAuthorizer: Authorizing {
     package func rejected(_ rejection: Rejection) async -> Verdict {
         serverClock?.learn(from: rejection.headers)
         return await manager.rejected(rejection)
-    }
-}
-
-extension Authorizing {
-    /// The token engine of a renewable credential.
-    var engine: OAuthManager? {
-        self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
-            ?? (self as? AWSAuthorizer)?.base as? OAuthManager
     }
 }

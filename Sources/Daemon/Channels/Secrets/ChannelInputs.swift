@@ -69,7 +69,7 @@ extension Mention.Resource {
     package var secret: SecretReference? {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .jwtKey(let reference, _), .sharedKey(let reference, _), .serviceAccount(let reference),
             .stateKey(let reference):
             reference
         case .clientCertificate(let files): .file(files.key)
@@ -81,7 +81,7 @@ extension Mention.Resource {
     package func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .jwtKey(let reference, _), .sharedKey(let reference, _), .serviceAccount(let reference),
             .stateKey(let reference):
             secrets.contains(reference)
         case .authorities(let path), .certificates(let path), .sample(let path):

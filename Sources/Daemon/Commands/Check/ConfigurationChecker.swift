@@ -105,7 +105,7 @@ package struct ConfigurationChecker: Sendable {
             problem(with: reference, .document) {
                 _ = try SigningKey(jwtKey: Secret($0), id: nil, algorithm)
             }
-        case .hmacKey(let reference, let encoding):
+        case .sharedKey(let reference, let encoding):
             problem(with: reference, .line) { _ = try encoding.bytes(of: Secret($0)) }
         case .serviceAccount(let reference):
             problem(with: reference, .document) { _ = try ServiceAccountKey(json: Secret($0)) }

@@ -1,4 +1,3 @@
-import NetproxyAWSSigning
 import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
@@ -6,7 +5,6 @@ import NetproxyHTTPMessage
 import NetproxyPath
 import NetproxySystem
 import NetworkCore
-import OAuth
 import OriginTransport
 
 /// Connects once to each upstream and each authorization server, for `netproxy check --online`.
@@ -26,9 +24,6 @@ package struct OnlineCheck: Sendable {
 
         package var description: String { "\(subject): \(words)" }
     }
-
-    /// The maximum duration of one attempt; connecting also has the channel's own timeout.
-    private static let limit = Duration.seconds(20)
 
     private let configuration: ProxyConfiguration
     private let secrets: SecretReader
@@ -86,14 +81,15 @@ package struct OnlineCheck: Sendable {
     }
 
     private func attempt(_ credential: CredentialConfiguration) -> [Attempt] {
-        switch credential.authentication {
-        case .oauth(let settings): return [{ await asking(settings, for: credential) }]
-        case .aws(let settings):
-            // Static keys without a role need no request.
-            if settings.role == nil, case .keys = settings.source { return [] }
-            return [{ await obtaining(settings, for: credential) }]
-        case .none, .bearer, .basic, .header, .exec, .jwt, .hmac: return []
-        }
+        let context = CredentialContext(
+            of: credential,
+            secrets: secrets,
+            environment: environment,
+            oauthClients: oauthClients
+        )
+        let channel = configuration.channels.first { $0.credentials.contains(credential) }
+        guard let trial = credential.provider?.trial(for: channel, in: context) else { return [] }
+        return [{ await outcome("\(credential.owner): \(trial.subject)", trial.run) }]
     }
 
     /// Runs an attempt and describes its failure.
@@ -147,95 +143,10 @@ package struct OnlineCheck: Sendable {
             )
             var isUnpinned = false
             pool.onUnpinnedPeer = { isUnpinned = true }
-            let taken = try await pool.connectOnce(until: loop.deadline(after: limit))
+            let taken = try await pool.connectOnce(
+                until: loop.deadline(after: CredentialTrial.limit)
+            )
             return (Int64(taken / .milliseconds(1)), isUnpinned)
         }.value
-    }
-
-    // MARK: - Authorization servers
-
-    private func asking(
-        _ settings: OAuthSettings,
-        for credential: CredentialConfiguration
-    ) async -> Outcome {
-        let place = settings.tokenURL.map { "\($0.origin)\($0.target)" } ?? settings.issuer
-        return await outcome(
-            "\(credential.owner): token endpoint\(place.map { " \($0)" } ?? "")"
-        ) {
-            let channel = configuration.channels.first { credential.owner == .channel($0.name) }
-            var pinned: PinnedServer?
-            if let channel { pinned = await oauthClients.pinned(of: channel) }
-            let client = try await oauthClients.client(
-                settings,
-                of: credential,
-                for: .trial,
-                at: pinned
-            )
-            if settings.discovery != nil, pinned == nil {
-                return "not known yet; netproxy login \(credential.name) finds it by the upstream"
-            }
-            guard let grant = try await client.harmlessGrant() else {
-                return try await reaching(client)
-            }
-            let response = try await client.service.tokens(
-                for: grant,
-                configuration: client.configuration,
-                deadline: .now + Self.limit
-            )
-            guard let lifetime = response.lifetime else { return "issued a token" }
-            return "issued a token that is valid for \(lifetime.components.seconds) s"
-        }
-    }
-
-    private func obtaining(
-        _ settings: AWSSettings,
-        for credential: CredentialConfiguration
-    ) async -> Outcome {
-        await outcome("\(credential.owner): credentials for AWS") {
-            let channel = configuration.channels.first { $0.credentials.contains(credential) }
-            let scope = settings.scope(for: channel?.upstreams.first?.origin)
-            let assembly = AWSAssembly(
-                secrets: secrets,
-                environment: environment,
-                report: { _ in },
-                transport: try oauthClients.transport(trustedBy: credential.tls),
-                owner: credential.owner
-            )
-            let issued = try await assembly.source(settings, in: scope.region ?? "us-east-1")
-                .credentials(.initial, until: .now + Self.limit)
-            guard let lifetime = issued.lifetime else { return "were issued" }
-            return "were issued, valid for \(lifetime.components.seconds) s"
-        }
-    }
-
-    /// Sends a request to the endpoint and accepts any response.
-    private func reaching(_ client: OAuthClient) async throws -> String {
-        var endpoint = client.settings.tokenURL.map(ServerEndpoint.init)
-        // Renewals need no metadata if the endpoint is configured.
-        if endpoint == nil {
-            endpoint = try await client.server(needing: \.tokenEndpoint).tokenEndpoint
-        }
-        guard let endpoint else {
-            throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
-        }
-        var context = RequestContext(requestID: "check")
-        context.deadline = .now + Self.limit
-        let response = try await client.transport.send(
-            Request(origin: endpoint.origin, target: endpoint.target),
-            context: &context
-        )
-        return "answers (status \(response.status.rawValue)); no refresh token was presented"
-    }
-}
-
-extension OAuthClient {
-    /// Returns a grant that uses up nothing, or `nil` if there is only a refresh token, which may be rotated.
-    fileprivate func harmlessGrant() async throws -> TokenGrant? {
-        switch configuration.grant {
-        case .clientCredentials: .clientCredentials(scopes: configuration.scopes)
-        case .provided(let provider):
-            try await provider.grant(for: configuration, at: SystemClock().wallNow)
-        case .refreshToken: nil
-        }
     }
 }

@@ -49,7 +49,7 @@ package struct SignIn: Sendable {
         say: @escaping @Sendable (String) -> Void
     ) async throws {
         let credential = try SignIn.credential(of: name, in: configuration, for: purpose)
-        guard case .oauth(let settings) = credential.authentication else {
+        guard let settings = credential.oauth else {
             throw Failure(
                 description: "\(credential.owner) has no \(credential.owner.key("oauth"))"
             )

@@ -166,16 +166,6 @@ struct AWSKind: CredentialKind {
         }
     }
 
-    func authentication(_ settings: AWSSettings) -> Authentication { .aws(settings) }
-
-    func settings(of authentication: Authentication) -> AWSSettings? {
-        if case .aws(let settings) = authentication { settings } else { nil }
-    }
-
-    func label(_ settings: AWSSettings) -> String { "auth.aws (\(settings.origin))" }
-
-    func secrets(_ settings: AWSSettings) -> [SecretReference] { settings.secretReferences }
-
     func place(_: AWSSettings, by placement: PlacementReader) -> CredentialPlacement? {
         for slot in placement.section.places {
             slot.refuse("does not go with aws, whose signature stands in Authorization")
@@ -223,7 +213,10 @@ struct AWSKind: CredentialKind {
     }
 }
 
-extension AWSSettings {
+extension AWSSettings: CredentialSettings {
+    package var label: String { "auth.aws (\(origin))" }
+    package var knowsRefusals: Bool { true }
+
     /// The source of the credentials, without the credentials themselves.
     fileprivate var origin: String {
         let base: String? =

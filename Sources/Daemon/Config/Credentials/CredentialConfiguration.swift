@@ -59,16 +59,6 @@ package struct CredentialConfiguration: Sendable, Hashable {
     package var identity: String? {
         if case .identity(let name) = owner { name } else { nil }
     }
-
-    /// The settings of AWS credentials; nil for another kind.
-    package var aws: AWSSettings? {
-        if case .aws(let settings) = authentication { settings } else { nil }
-    }
-
-    /// The OAuth settings; nil for another kind.
-    package var oauth: OAuthSettings? {
-        if case .oauth(let settings) = authentication { settings } else { nil }
-    }
 }
 
 /// A credential that several channels share, with a section of its own.

@@ -1,28 +1,17 @@
-/// A kind of credential: its key in `auth`, the reader of its settings, its checks, its secrets and its
-/// label.
+import NetproxySettings
+
+/// A kind of credential: its key in `auth`, the reader of its settings, and its checks.
 ///
-/// A kind consists of one file in this folder and one line in ``CredentialKinds``.
+/// A kind consists of one file in this folder and one line in ``CredentialKinds``. At run time, its settings
+/// are a `CredentialProviding`.
 protocol CredentialKind<Settings>: Sendable {
-    associatedtype Settings
+    associatedtype Settings: CredentialSettings
 
     /// The key in the `auth` of a channel and in an identity.
     var key: any DeclaredKey { get }
 
     /// Reads the settings; reports invalid ones.
     func read(_ section: Section<CredentialKeys>) -> Settings?
-    /// Returns the credential with these settings.
-    func authentication(_ settings: Settings) -> Authentication
-    /// Returns the settings of a credential, or nil for another kind.
-    func settings(of authentication: Authentication) -> Settings?
-
-    /// Returns a short text that identifies the credential in `netproxy why`, without its secrets.
-    func label(_ settings: Settings) -> String
-    /// Returns the secrets of one line to read at the start.
-    func secrets(_ settings: Settings) -> [SecretReference]
-    /// Returns the keys of several lines to read at the start.
-    func documents(_ settings: Settings) -> [SecretReference]
-    /// Returns the header fields that the credential sets in addition to its own.
-    func companionFields(_ settings: Settings) -> [CompanionField]
 
     /// Returns the place of the credential in a request, or nil if `placement` is invalid, which is reported.
     func place(_ settings: Settings, by placement: PlacementReader) -> CredentialPlacement?
@@ -32,30 +21,56 @@ protocol CredentialKind<Settings>: Sendable {
     func check(_ settings: Settings, with configured: UpstreamTLS, at tls: Slot)
     /// Whether machines can share the tokens of the credential.
     var sharesTokens: Bool { get }
-    /// Whether the credential signs the whole request, including its content.
-    var signsRequests: Bool { get }
     /// Checks that an identity may have the credential.
     func checkIdentity(_ settings: Settings, _ section: Section<CredentialKeys>)
+    /// The notation of the credential in a command for curl.
+    var notation: CredentialNotation { get }
 }
 
 extension CredentialKind {
-    func documents(_: Settings) -> [SecretReference] { [] }
-    func companionFields(_: Settings) -> [CompanionField] { [] }
     func place(_: Settings, by placement: PlacementReader) -> CredentialPlacement? {
         placement.placement()
     }
     func check(_: Settings, in _: CredentialUse) {}
     func check(_: Settings, with _: UpstreamTLS, at _: Slot) {}
     var sharesTokens: Bool { false }
-    var signsRequests: Bool { false }
     func checkIdentity(_: Settings, _: Section<CredentialKeys>) {}
+    var notation: CredentialNotation { .token }
+}
+
+/// The settings of a credential of one kind.
+package protocol CredentialSettings: Sendable, Hashable {
+    /// A short text that identifies the credential in `netproxy why`, without its secrets.
+    var label: String { get }
+    /// The secrets of one line to read at the start.
+    var secretReferences: [SecretReference] { get }
+    /// The keys of several lines to read at the start.
+    var documentReferences: [SecretReference] { get }
+    /// The header fields that the credential sets in addition to its own.
+    var companionFields: [CompanionField] { get }
+    /// Whether netproxy knows the responses other than a 401 that refuse the credential.
+    var knowsRefusals: Bool { get }
+}
+
+extension CredentialSettings {
+    package var secretReferences: [SecretReference] { [] }
+    package var documentReferences: [SecretReference] { [] }
+    package var companionFields: [CompanionField] { [] }
+    package var knowsRefusals: Bool { false }
 }
 
 /// A header field that a credential sets in addition to its own.
-struct CompanionField {
-    let name: String
+package struct CompanionField: Sendable {
+    /// The treatment of a value in the log.
+    package enum Value: Sendable {
+        case shown
+        case secret
+    }
+
+    package let name: String
     /// The key that makes the credential set the field.
     let key: String
+    package var value = Value.shown
 }
 
 /// A channel and one of its credentials, for the checks that concern both.
@@ -91,45 +106,33 @@ struct CredentialUse {
 // The same functions for a credential of any kind.
 extension CredentialKind {
     func credential(in section: Section<CredentialKeys>) -> Authentication? {
-        read(section).map(authentication)
+        read(section).map { Authentication($0) }
     }
 
-    func matches(_ authentication: Authentication) -> Bool { settings(of: authentication) != nil }
-
-    func label(of authentication: Authentication) -> String? {
-        settings(of: authentication).map(label)
-    }
-
-    func secrets(of authentication: Authentication) -> [SecretReference] {
-        settings(of: authentication).map(secrets) ?? []
-    }
-
-    func documents(of authentication: Authentication) -> [SecretReference] {
-        settings(of: authentication).map(documents) ?? []
-    }
-
-    func companionFields(of authentication: Authentication) -> [CompanionField] {
-        settings(of: authentication).map(companionFields) ?? []
-    }
+    func matches(_ authentication: Authentication) -> Bool { authentication.settings is Settings }
 
     func place(
         of authentication: Authentication,
         by placement: PlacementReader
     ) -> CredentialPlacement? {
-        settings(of: authentication).flatMap { place($0, by: placement) }
+        authentication.settings(Settings.self).flatMap { place($0, by: placement) }
     }
 
     func check(_ use: CredentialUse) {
-        if let settings = settings(of: use.credential.authentication) { check(settings, in: use) }
+        if let settings = use.credential.authentication.settings(Settings.self) {
+            check(settings, in: use)
+        }
     }
 
     func check(_ authentication: Authentication, with configured: UpstreamTLS, at tls: Slot) {
-        if let settings = settings(of: authentication) {
+        if let settings = authentication.settings(Settings.self) {
             check(settings, with: configured, at: tls)
         }
     }
 
     func checkIdentity(of authentication: Authentication, _ section: Section<CredentialKeys>) {
-        if let settings = settings(of: authentication) { checkIdentity(settings, section) }
+        if let settings = authentication.settings(Settings.self) {
+            checkIdentity(settings, section)
+        }
     }
 }

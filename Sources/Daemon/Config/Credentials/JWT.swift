@@ -47,18 +47,11 @@ struct JWTKind: CredentialKind {
         )
         return key == nil ? nil : settings
     }
+}
 
-    func authentication(_ settings: JWTSettings) -> Authentication { .jwt(settings) }
-
-    func settings(of authentication: Authentication) -> JWTSettings? {
-        if case .jwt(let settings) = authentication { settings } else { nil }
-    }
-
-    func label(_ settings: JWTSettings) -> String { "auth.jwt (signed with \(settings.key))" }
-
-    func secrets(_: JWTSettings) -> [SecretReference] { [] }
-
-    func documents(_ settings: JWTSettings) -> [SecretReference] { [settings.key] }
+extension JWTSettings: CredentialSettings {
+    package var label: String { "auth.jwt (signed with \(key))" }
+    package var documentReferences: [SecretReference] { [key] }
 }
 
 /// Reads the claims of a token.

@@ -29,7 +29,7 @@ struct Narrowing {
     /// Returns the part of the credential for the channel.
     func narrowed(_ credential: CredentialConfiguration) -> CredentialConfiguration {
         guard !written.isEmpty else { return credential }
-        guard case .oauth(var settings) = credential.authentication else {
+        guard var settings = credential.oauth else {
             return report(
                 "the identity \(credential.name) has no oauth section, so its tokens cannot be narrowed",
                 credential
@@ -46,8 +46,8 @@ struct Narrowing {
         if let audience = section[\.audience] { settings.audience = audience }
         if section.resource.isWritten { settings.resources = section[\.resource] }
         var narrowed = credential
-        narrowed.isNarrowed = .oauth(settings) != credential.authentication
-        narrowed.authentication = .oauth(settings)
+        narrowed.isNarrowed = settings != credential.oauth
+        narrowed.authentication = Authentication(settings)
         return narrowed
     }
 

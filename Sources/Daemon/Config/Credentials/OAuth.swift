@@ -9,37 +9,6 @@ struct OAuthKind: CredentialKind {
         OAuthReader(section: section[Self.key], allowInsecure: section.allowInsecure).settings()
     }
 
-    func authentication(_ settings: OAuthSettings) -> Authentication { .oauth(settings) }
-
-    func settings(of authentication: Authentication) -> OAuthSettings? {
-        if case .oauth(let settings) = authentication { settings } else { nil }
-    }
-
-    func label(_ settings: OAuthSettings) -> String {
-        let server = settings.tokenURL.map { "\($0.origin)" } ?? "the issuer"
-        return "the \(settings.grant.rawValue) grant at \(server)"
-    }
-
-    func secrets(_ settings: OAuthSettings) -> [SecretReference] {
-        var references = [settings.clientSecret, settings.proxy?.login?.password]
-        for case .secret(let field) in settings.tokenFields { references.append(field.value) }
-        if settings.grant == .refreshToken { references.append(settings.refreshToken) }
-        return references.compactMap { $0 }
-    }
-
-    func documents(_ settings: OAuthSettings) -> [SecretReference] {
-        var references = [settings.clientKey?.key, settings.proofKey]
-        switch settings.assertion?.signer {
-        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
-        case nil: break
-        }
-        return references.compactMap { $0 }
-    }
-
-    func companionFields(_ settings: OAuthSettings) -> [CompanionField] {
-        settings.proofKey == nil ? [] : [CompanionField(name: "DPoP", key: "auth.oauth.dpop_key")]
-    }
-
     func place(
         _ settings: OAuthSettings,
         by placement: PlacementReader
@@ -94,4 +63,36 @@ struct OAuthKind: CredentialKind {
             "goes with a channel's own oauth: its upstream says what the server is"
         )
     }
+}
+
+extension OAuthSettings: CredentialSettings {
+    package var label: String {
+        let server = tokenURL.map { "\($0.origin)" } ?? "the issuer"
+        return "the \(grant.rawValue) grant at \(server)"
+    }
+
+    package var secretReferences: [SecretReference] {
+        var references = [clientSecret, proxy?.login?.password]
+        for case .secret(let field) in tokenFields { references.append(field.value) }
+        if grant == .refreshToken { references.append(refreshToken) }
+        return references.compactMap { $0 }
+    }
+
+    package var documentReferences: [SecretReference] {
+        var references = [clientKey?.key, proofKey]
+        switch assertion?.signer {
+        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
+        case nil: break
+        }
+        return references.compactMap { $0 }
+    }
+
+    package var companionFields: [CompanionField] {
+        proofKey == nil ? [] : [CompanionField(name: "DPoP", key: "auth.oauth.dpop_key")]
+    }
+}
+
+extension CredentialConfiguration {
+    /// The OAuth settings; nil for another kind.
+    package var oauth: OAuthSettings? { authentication.settings(OAuthSettings.self) }
 }

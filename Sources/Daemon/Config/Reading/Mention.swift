@@ -13,8 +13,8 @@ package struct Mention: Sendable, Hashable {
         case signingKey(SecretReference)
         /// A private key in PEM for this algorithm, or for any.
         case jwtKey(SecretReference, SignatureAlgorithm?)
-        /// The key of an HMAC, in this notation.
-        case hmacKey(SecretReference, SharedKeyEncoding)
+        /// A key shared with the API, in this notation.
+        case sharedKey(SecretReference, SharedKeyEncoding)
         /// The JSON key file of a service account.
         case serviceAccount(SecretReference)
         /// The key that encrypts token files.

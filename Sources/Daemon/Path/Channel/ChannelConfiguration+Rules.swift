@@ -56,6 +56,9 @@ extension ChannelConfiguration {
     /// No client may nominate them for removal, and their values are never shown.
     package var credentialFields: [HTTPFieldName] {
         var names = headers.secrets.map(\.name)
+        for field in credentials.flatMap(\.companionFields) where field.value == .secret {
+            names.append(field.name)
+        }
         if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
             names.append(name)
         }
@@ -91,8 +94,8 @@ extension CredentialConfiguration {
     /// If neither a sign-in page nor a device endpoint is known, the user can only replace the refresh
     /// token in the configuration.
     package var signIn: String {
-        if case .oauth(let settings) = authentication, settings.refreshToken != nil,
-            settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil
+        if let settings = oauth, settings.refreshToken != nil, settings.issuer == nil,
+            settings.authorizationURL == nil, settings.deviceURL == nil
         {
             return
                 "put another token in the place that \(owner.key("oauth.refresh_token")) names, then netproxy reload"

@@ -141,8 +141,7 @@ struct ExchangeDescriber {
             // The API accepted the token but requires another scope.
             exchange.challenge?.contains("error insufficient_scope") != true
         else { return "" }
-        // The refusals of AWS are known.
-        if case .aws = authentication { return "" }
+        if authentication.settings?.knowsRefusals == true { return "" }
         return "; if the API refuses the token with this \(status), netproxy token "
             + "\(configuration.name) --refresh mends it, and "
             + "retry.unauthorized: { status: [\(status)] } does so for every request"
@@ -223,9 +222,9 @@ struct ExchangeDescriber {
     private var challenge: String? {
         guard let challenge = exchange.challenge else { return nil }
         guard challenge.contains("error insufficient_scope"),
-            case .oauth? = configuration?.authentication
+            let credential = configuration?.credentials.first, let settings = credential.oauth
         else { return challenge }
-        if let credential = configuration?.credentials.first, credential.oauth?.discovery != nil {
+        if settings.discovery != nil {
             return "\(challenge); the token lacks a scope: \(credential.signIn) asks for it"
         }
         return "\(challenge); the token lacks a scope: add it to auth.oauth.scopes"

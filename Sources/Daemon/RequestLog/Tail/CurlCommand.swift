@@ -1,3 +1,4 @@
+package import NetproxySettings
 import NetworkCore
 
 /// A curl command that repeats a logged request, with placeholders in angle brackets for the parts missing
@@ -18,18 +19,23 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// Creates the command; nil if the line has no request that could be sent.
     ///
     /// `query` is the channel's query mode, which resolves ambiguous lines. `place` is the location of the
-    /// channel's credential, if it is not in the field of its kind.
-    package init?(_ line: LogLine, query: QueryMode = .keys, place: Place? = nil) {
+    /// channel's credential, if it is not in the field of its kind, and `notation` is that of its kind.
+    package init?(
+        _ line: LogLine,
+        query: QueryMode = .keys,
+        place: Place? = nil,
+        as notation: CredentialNotation = .token
+    ) {
         guard let url = RequestURL(line, query: query),
             let method = line[.method]?.text
         else { return nil }
         let hasBody = (line[.bytesIn]?.integer ?? 0) > 0
         var words = ["curl"]
         words += hasBody ? CurlWords.methodWithContent(method) : CurlWords.method(method)
-        let kind = line[.authKind]?.text
+        let hasCredential = line[.authKind]?.text != nil
         let owner = line[.channel]?.text.map { "of channel \($0)" } ?? "of the channel"
         var target = url.description
-        if kind != nil {
+        if hasCredential {
             switch place {
             case .parameter(let name) where !url.isAsterisk:
                 target = QueryParameter(name).removed(from: target)
@@ -47,7 +53,9 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
                 words += CurlWords.field(field.name, field.value.plain)
             }
         }
-        if let kind, let field = Self.field(kind, place, owner), !names.contains(field.name) {
+        if hasCredential, let field = Self.field(notation, place, owner),
+            !names.contains(field.name)
+        {
             words += ["-H", CurlWords.quoted(field.line)]
         }
         if let count = line[.bytesIn]?.integer, count > 0 {
@@ -59,26 +67,18 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// Returns the field with the credential, and its name in lower case, or nil if the credential is
     /// elsewhere.
     private static func field(
-        _ kind: String,
+        _ notation: CredentialNotation,
         _ place: Place?,
         _ owner: String
     ) -> (name: String, line: String)? {
-        var name = "Authorization"
-        var prefix =
-            switch kind {
-            case "basic": "Basic "
-            case "header": ""
-            default: "Bearer "
-            }
-        switch place {
-        case .parameter, .path: return nil
-        case .field(let own, let text): (name, prefix) = (own, text ?? prefix)
-        case nil where kind == "header":
-            return (name.lowercased(), "<credential field \(owner)>")
-        case nil: break
+        let (name, prefix): (String, String)
+        switch (place, notation.field) {
+        case (.parameter, _), (.path, _): return nil
+        case (.field(let own, let text), _): (name, prefix) = (own, text ?? notation.prefix)
+        case (nil, let field?): (name, prefix) = (field, notation.prefix)
+        case (nil, nil): return ("authorization", "<credential field \(owner)>")
         }
-        let value = kind == "basic" || kind == "header" ? "credential" : "token"
-        return (name.lowercased(), "\(name): \(prefix)<\(value) \(owner)>")
+        return (name.lowercased(), "\(name): \(prefix)<\(notation.noun) \(owner)>")
     }
 }
 

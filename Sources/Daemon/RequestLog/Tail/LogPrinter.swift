@@ -1,4 +1,5 @@
 import NetproxyBytes
+package import NetproxySettings
 
 /// Renders log lines for `netproxy tail`.
 package struct LogPrinter {
@@ -19,6 +20,7 @@ package struct LogPrinter {
     private let rendering: Rendering
     private let wholeQueries: Set<String>
     private let places: [String: CurlCommand.Place]
+    private let notations: [String: CredentialNotation]
     private var archive = HARDocument()
     private var isBegun = false
     /// The date printed most recently.
@@ -27,15 +29,18 @@ package struct LogPrinter {
     /// Creates a printer.
     ///
     /// `wholeQueries` are the channels that log whole queries, because a line alone may be ambiguous.
-    /// `places` contains the locations of the channels' credentials.
+    /// `places` contains the locations of the channels' credentials, and `notations` those of
+    /// the kinds of credentials.
     package init(
         _ rendering: Rendering,
         wholeQueries: Set<String> = [],
-        places: [String: CurlCommand.Place] = [:]
+        places: [String: CurlCommand.Place] = [:],
+        notations: [String: CredentialNotation] = [:]
     ) {
         self.rendering = rendering
         self.wholeQueries = wholeQueries
         self.places = places
+        self.notations = notations
     }
 
     /// Returns the output for some lines.
@@ -52,7 +57,14 @@ package struct LogPrinter {
                 }
             case .upstreamCurl:
                 let place = line[.channel]?.text.flatMap { places[$0] }
-                if let command = CurlCommand(line, query: queryMode(of: line), place: place) {
+                let notation = line[.authKind]?.text.flatMap { notations[$0] }
+                let command = CurlCommand(
+                    line,
+                    query: queryMode(of: line),
+                    place: place,
+                    as: notation ?? .token
+                )
+                if let command {
                     output.append("\(command)\n")
                 }
             case .json:

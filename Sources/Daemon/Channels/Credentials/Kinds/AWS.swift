@@ -1,14 +1,84 @@
-package import NetproxyAWSSigning
+import NetproxyAWSSigning
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxySystem
-package import NetworkCore
+import NetworkCore
 import OAuth
 import OriginTransport
 
+extension AWSSettings: CredentialProviding {
+    package func credential(
+        for channel: ChannelConfiguration,
+        in context: CredentialContext
+    ) async throws -> RunningCredential {
+        let options = signingOptions(for: channel)
+        do {
+            let assembly = try AWSAssembly(context)
+            if role == nil, case .keys(let keys) = source {
+                // Do not use the token engine: it pauses after a rejection, but keys may be replaced at any
+                // time.
+                let base = context.rotating(
+                    try await assembly.first(keys).held(),
+                    from: secretReferences
+                ) { try await assembly.current(keys).held() }
+                return running(AWSAuthorizer(base, options))
+            }
+            let source = try await assembly.source(self, in: options.scope.region)
+            let manager = AWSAuthorizer.manager(of: source, onEvent: context.onEvent)
+            return running(AWSAuthorizer(manager, options), engine: manager)
+        } catch {
+            throw IOError.system("\(context.owner): \(error)")
+        }
+    }
+
+    /// Returns the credential for a channel; requests are signed for that channel's own upstream.
+    package func adapted(
+        _ known: RunningCredential,
+        to channel: ChannelConfiguration
+    ) -> RunningCredential? {
+        guard let authorizer = known.authorizer as? AWSAuthorizer else { return nil }
+        return running(
+            AWSAuthorizer(authorizer.base, signingOptions(for: channel)),
+            engine: known.engine
+        )
+    }
+
+    private func running(
+        _ authorizer: AWSAuthorizer,
+        engine: OAuthManager? = nil
+    ) -> RunningCredential {
+        RunningCredential(
+            authorizer: authorizer,
+            engine: engine,
+            refusals: AWSRefusal.further
+        )
+    }
+
+    /// The region of the Security Token Service, if it follows from the channel's upstream.
+    package func dependence(on channel: ChannelConfiguration) -> String? {
+        tokenRegion(for: channel.upstreams.first?.origin)
+    }
+
+    package func trial(
+        for channel: ChannelConfiguration?,
+        in context: CredentialContext
+    ) -> CredentialTrial? {
+        // Static keys without a role need no request.
+        if role == nil, case .keys = source { return nil }
+        return CredentialTrial(subject: "credentials for AWS") {
+            let scope = scope(for: channel?.upstreams.first?.origin)
+            let source = try await AWSAssembly(context)
+                .source(self, in: scope.region ?? "us-east-1")
+            let issued = try await source.credentials(.initial, until: .now + CredentialTrial.limit)
+            guard let lifetime = issued.lifetime else { return "were issued" }
+            return "were issued, valid for \(lifetime.components.seconds) s"
+        }
+    }
+}
+
 /// Creates the source of AWS credentials from the configuration and the environment.
-package struct AWSAssembly: Sendable {
+private struct AWSAssembly {
     let secrets: SecretReader
     let environment: [String: String]
     let report: OperatorReport
@@ -17,18 +87,12 @@ package struct AWSAssembly: Sendable {
     /// The channel or identity that owns the credentials.
     let owner: CredentialConfiguration.Owner
 
-    package init(
-        secrets: SecretReader,
-        environment: [String: String],
-        report: @escaping OperatorReport,
-        transport: any HTTPTransport,
-        owner: CredentialConfiguration.Owner
-    ) {
-        self.secrets = secrets
-        self.environment = environment
-        self.report = report
-        self.transport = transport
-        self.owner = owner
+    init(_ context: CredentialContext) throws {
+        secrets = context.secrets
+        environment = context.environment
+        report = context.report
+        transport = try context.oauthClients.transport(trustedBy: context.credential.tls)
+        owner = context.owner
     }
 
     /// Returns the source of the credentials.
@@ -38,9 +102,10 @@ package struct AWSAssembly: Sendable {
     ///   - region: the channel's region, for the Security Token Service.
     /// - Returns: the source.
     /// - Throws: an error that names the unreadable or unusable value.
-    package func source(_ settings: AWSSettings, in region: String) async throws
-        -> any AWSCredentialSource
-    {
+    func source(
+        _ settings: AWSSettings,
+        in region: String
+    ) async throws -> any AWSCredentialSource {
         guard let role = settings.role else { return try await base(settings.source) }
         let (url, tokenRegion) = role.tokenService(in: region)
         let proof: AssumedRole.Proof
@@ -187,7 +252,7 @@ package struct AWSAssembly: Sendable {
 
 extension AWSSettings {
     /// Returns the signing options for a channel's requests.
-    func signingOptions(for channel: ChannelConfiguration) -> AWSRequestSigner.Options {
+    fileprivate func signingOptions(for channel: ChannelConfiguration) -> AWSRequestSigner.Options {
         let scope = scope(for: channel.upstreams.first?.origin)
         var options = AWSRequestSigner.Options(
             // A stub without an upstream verifies nothing.
@@ -199,18 +264,5 @@ extension AWSSettings {
         )
         if case .name(let name) = channel.host { options.authority = name }
         return options
-    }
-}
-
-extension RefusalRule {
-    /// Creates the rule for responses that reject a credential.
-    ///
-    /// It contains the responses that the channel names and, for AWS credentials, the responses of AWS.
-    init(_ refusals: ChannelConfiguration.Retry.Refusals, of credential: CredentialConfiguration) {
-        self.init(
-            statuses: refusals.status.compactMap { HTTPStatus(rawValue: $0) },
-            phrase: refusals.body,
-            further: credential.aws == nil ? nil : AWSRefusal.further
-        )
     }
 }

@@ -1,8 +1,23 @@
 import FoundationEssentials
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxySystem
 import NetworkCore
 import OAuth
+
+extension ExecSettings: CredentialProviding {
+    package func credential(
+        for _: ChannelConfiguration,
+        in context: CredentialContext
+    ) -> RunningCredential {
+        let tokens = HelperTokens(
+            for: context.owner,
+            command: command,
+            environment: context.environment,
+            report: context.report
+        )
+        return HelperAuthorizer(tokens, onEvent: context.onEvent).running
+    }
+}
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).
 ///

@@ -4,6 +4,26 @@ package import NetworkCore
 import OAuth
 import Synchronization
 
+extension JWTSettings: CredentialProviding {
+    package func credential(
+        for _: ChannelConfiguration,
+        in context: CredentialContext
+    ) async throws -> RunningCredential {
+        let tokens = try await SignedTokens(
+            self,
+            of: context.credential,
+            context.secrets,
+            context.report
+        )
+        return HelperAuthorizer(
+            tokens,
+            kind: context.kind,
+            serverClock: tokens.serverClock,
+            onEvent: context.onEvent
+        ).running
+    }
+}
+
 /// Signs the tokens of `auth.jwt`, instead of a token endpoint.
 ///
 /// The engine requests a new token before the current one expires, and after a 401.

@@ -1,10 +1,35 @@
 import FoundationEssentials
 import NetproxyBytes
-import NetproxyConfig
+package import NetproxyConfig
 import NetproxyCryptography
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxyPath
 package import NetworkCore
+
+extension HMACSettings: CredentialProviding {
+    package func credential(
+        for channel: ChannelConfiguration,
+        in context: CredentialContext
+    ) async throws -> RunningCredential {
+        let place = channel.credentialPlace ?? .header(.authorization)
+        let rules = RequestSignature.Rules(self, place, channel)
+        return try await context.fixed(key) { key throws(NetworkError) in
+            StaticAuthorizer(
+                kind: context.kind,
+                signing: try RequestSignature(rules, key: key),
+                named: place.fieldName,
+                key: key
+            )
+        }
+    }
+
+    /// Returns `nil`, because a signature depends on the channel; only its key could be shared.
+    package func adapted(
+        _: RunningCredential,
+        to _: ChannelConfiguration
+    ) -> RunningCredential? { nil }
+}
 
 /// Signs each request of a channel with an HMAC (RFC 2104), as the configuration describes.
 struct RequestSignature: RequestSigning {
