@@ -428,7 +428,7 @@ let package = Package(
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
                 "OriginTransport", "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
-                "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "TestSupport",
             ]
         ),
         tests(

@@ -60,7 +60,8 @@ def preset_anthropic(world):
 def preset_google_genai(world):
     script = """
 from google import genai
-print(genai.Client().models.generate_content(model="gemini-test", contents="Hi").text)
+client = genai.Client()
+print(client.models.generate_content(model="gemini-test", contents="Hi").text)
 """
     with sdk_apis.google_genai() as api:
         found = run(world, command(world, "gemini", api, world.python, "-c", script),

@@ -97,10 +97,15 @@ import Testing
     }
 
     @Test func `a preset with a sign-in leads to the configuration`() throws {
-        do {
-            _ = try parameters(typed: "x").prepare([try preset("google")])
+        let google = try preset("google")
+        do throws(PresetParameters.Failure) {
+            _ = try parameters(typed: "x").prepare([google])
             Issue.record("the preset is accepted")
-        } catch .missing(let reason) {
+        } catch {
+            guard case .missing(let reason) = error else {
+                Issue.record("\(error)")
+                return
+            }
             #expect(reason.contains("netproxy login google"))
         }
     }

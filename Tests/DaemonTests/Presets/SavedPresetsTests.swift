@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetproxyConfig
 import NetproxyPresets
+import NetproxySystem
 import Testing
 
 @testable import NetproxyCommands
@@ -20,9 +21,8 @@ import Testing
         return PreparedPreset(preset: preset, values: [(key, .secret(secret))])
     }
 
-    private func mode(_ path: String) throws -> Int? {
-        let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        return (attributes[.posixPermissions] as? NSNumber)?.intValue
+    private func mode(_ path: String) throws -> UInt32 {
+        try FileStatus.of(path: path).permissions
     }
 
     private func text(_ path: String) -> String {
