@@ -302,8 +302,13 @@ def check_newer_parser(scratch, package):
             '.product(name: "NetworkClient", package: "netproxy")])])\n')
     with open(os.path.join(newer, "Sources", "newer", "newer.swift"), "w", encoding="utf-8") as file:
         file.write("import NetworkClient\n")
-    swift(newer, "package", "config", "set-mirror", "--original", url, "--mirror", f"file://{mirror}")
-    swift(newer, "package", "resolve")
+    for arguments in (["config", "set-mirror", "--original", url, "--mirror", f"file://{mirror}"],
+                      ["resolve"]):
+        done = subprocess.run(["swift", "package", *arguments], cwd=newer, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, text=True,
+                              env=clean_environment())
+        if done.returncode != 0:
+            raise Failure(f"swift package {arguments[0]}: {done.stdout[-2000:]}")
 
 
 def run_httpbin(package, world):

@@ -11,7 +11,7 @@ import Testing
     private func manager(_ change: (inout NetworkChannel) -> Void = { _ in })
         -> NetworkManager<PathEndpoint>
     {
-        let body = HTTPBody.stream(StalledBody("first"), length: nil)
+        let body = HTTPBody.stream(StalledBody(), length: nil)
         var channel = NetworkChannel.stubbed(
             StubTransport { _ in .response(Response(status: 200, body: body)) }
         )

@@ -43,10 +43,10 @@ import Testing
     /// Sends a request, and returns the status and the content of the response.
     private func send(
         _ way: Way,
-        _ method: HTTPRequest.Method = .post,
+        _ body: OpenAPIRuntime.HTTPBody?,
+        method: HTTPRequest.Method = .post,
         path: String = "/a%2Fb?q=1",
-        base: String = "https://api.test/v1",
-        _ body: OpenAPIRuntime.HTTPBody?
+        base: String = "https://api.test/v1"
     ) async throws -> (HTTPResponse, [UInt8]) {
         var channel = NetworkChannel(transport: stub, host: "api.test")
         channel.authorizer = HeaderAuthorizer(Session())
@@ -61,7 +61,7 @@ import Testing
                 .send(request, body: body, baseURL: url, operationID: "op")
         case .middleware:
             let other = ChannelTransport(NetworkChannel(transport: stub))
-            (head, content) = try await ChannelMiddleware(channel).intercept(
+            (head, content) = try await ChannelMiddleware(channel: channel).intercept(
                 request,
                 body: body,
                 baseURL: url,
@@ -107,7 +107,7 @@ import Testing
         async throws
     {
         stub.answer(.put, "/v1/*", with: .status(503), .status(204))
-        let (head, _) = try await send(way, .put, body(content))
+        let (head, _) = try await send(way, body(content), method: .put)
         #expect(head.status == .noContent)
         let count = content.bytes.count
         #expect(stub.requests.map(\.content.count) == [count, count])
@@ -129,14 +129,14 @@ import Testing
 
     @Test(arguments: ["https://api.test/v1/", "https://api.test/v1"])
     func `the path is below the base URL`(base: String) async throws {
-        _ = try await send(.transport, .get, path: "/x", base: base, nil)
+        _ = try await send(.transport, nil, method: .get, path: "/x", base: base)
         #expect(stub.requests.last?.request.target == "/v1/x")
     }
 
     @Test(arguments: Way.allCases)
     func `an error status is a response with its content`(way: Way) async throws {
         stub.answer(.get, "/v1/*", with: .json(#"{"a":1}"#, status: 404))
-        let (head, text) = try await send(way, .get, nil)
+        let (head, text) = try await send(way, nil, method: .get)
         #expect(head.status == .notFound)
         #expect(String(decoding: text, as: UTF8.self) == #"{"a":1}"#)
     }
