@@ -116,7 +116,7 @@ let package = Package(
         // Base: bytes, the operating system, the event loop, cryptography, documents.
         module("NetproxyBytes", at: "Base/Bytes"),
         // The values that the configuration and the running parts share.
-        module("NetproxySettings", at: "Base/Settings"),
+        module("NetproxySettings", at: "Base/Settings", uses: ["NetproxyBytes"]),
         // Counts live objects in debug builds, for tests that look for leaks.
         module("NetproxyLiveObjects", at: "Base/LiveObjects"),
         module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
@@ -124,11 +124,16 @@ let package = Package(
             "NetproxyEventIO",
             at: "Base/EventIO",
             uses: [
-                "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+                "NetproxyLiveObjects", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+                "CNetproxyLibevent",
                 "CNetproxyOpenSSL",
             ]
         ),
-        module("NetproxyCryptography", at: "Base/Cryptography", uses: ["CNetproxyOpenSSL"]),
+        module(
+            "NetproxyCryptography",
+            at: "Base/Cryptography",
+            uses: ["NetproxySettings", "CNetproxyOpenSSL"]
+        ),
         module("NetproxyYAML", at: "Base/YAML", uses: ["CNetproxyYAML"]),
         // Used by programs only; the daemon forwards content as it is.
         module(
@@ -154,7 +159,7 @@ let package = Package(
         module(
             "NetworkCore",
             at: "Core/NetworkCore",
-            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"]
+            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes"]
         ),
         module(
             "OriginTransport",
@@ -162,7 +167,7 @@ let package = Package(
             uses: [
                 "NetproxyLiveObjects",
                 "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         module(
@@ -170,7 +175,7 @@ let package = Package(
             at: "Core/OAuth",
             uses: [
                 "NetworkCore", "NetproxyCryptography", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ]
         ),
         module(
@@ -249,7 +254,7 @@ let package = Package(
                 "NetproxyLiveObjects",
                 "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
                 "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         // Channels, their credentials, secrets and logs.
@@ -259,7 +264,8 @@ let package = Package(
             uses: [
                 "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
                 "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
-                "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+                "NetproxyBytes",
                 "NetproxyCryptography",
             ]
         ),
@@ -271,7 +277,7 @@ let package = Package(
                 "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
                 "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
                 "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ],
             embedding: [
                 "Admin/Page/page.html", "Admin/Page/shared.css", "Admin/Page/page.css",
@@ -287,14 +293,15 @@ let package = Package(
                 "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
                 "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth",
                 "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         .executableTarget(
             name: "netproxy",
             dependencies: [
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-                "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
+                "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxySettings",
+                "NetproxyBytes",
                 argumentParser,
             ],
             path: "Sources/Daemon/netproxy",
@@ -319,11 +326,14 @@ let package = Package(
             "SystemTests",
             uses: ["NetproxySystem", "NetproxyEventIO", "NetproxyBytes", "TestSupport"]
         ),
-        tests("CryptographyTests", uses: ["NetproxyCryptography"]),
+        tests("CryptographyTests", uses: ["NetproxyCryptography", "NetproxySettings"]),
         tests("YAMLTests", uses: ["NetproxyYAML"]),
         tests("DecompressionTests", uses: ["NetproxyDecompression", "NetproxyBytes"]),
         tests("HTTPMessageTests", uses: ["NetproxyHTTPMessage", "NetproxyBytes"]),
-        tests("EventIOTests", uses: ["NetproxyEventIO", "NetproxyBytes", "TestSupport"]),
+        tests(
+            "EventIOTests",
+            uses: ["NetproxyEventIO", "NetproxySettings", "NetproxyBytes", "TestSupport"]
+        ),
         tests(
             "HTTP1Tests",
             exclude: ["Corpus"],
@@ -337,7 +347,8 @@ let package = Package(
             "NetworkCoreTests",
             uses: [
                 "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "NetproxyEventIO",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+                "NetproxyEventIO",
                 "TestSupport", logging, httpTypes,
             ]
         ),
@@ -345,7 +356,8 @@ let package = Package(
             "OriginTransportTests",
             uses: [
                 "OriginTransport", "NetworkClient", "NetworkCore", "NetproxyHTTP2",
-                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxyBytes",
+                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySettings",
+                "NetproxyBytes",
                 "TestSupport",
             ]
         ),
@@ -371,7 +383,8 @@ let package = Package(
             "OAuthTests",
             uses: [
                 "OAuth", "NetworkCore", "NetworkTesting", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes", "NetproxyCryptography", "NetproxyEventIO",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes", "NetproxyCryptography",
+                "NetproxyEventIO",
                 "TestSupport",
             ]
         ),
@@ -396,7 +409,11 @@ let package = Package(
                 "NetproxySettings", "NetproxyBytes",
             ]
         ),
-        tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
+        tests(
+            "ConfigTests",
+            exclude: ["Corpus"],
+            uses: ["NetproxyConfig", "NetproxyHTTPMessage", "NetproxySettings"]
+        ),
         tests(
             "DaemonTests",
             uses: [
@@ -404,7 +421,7 @@ let package = Package(
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
                 "OriginTransport", "NetproxyConfig", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
-                "NetproxyHTTPMessage", "NetproxyBytes", "TestSupport",
+                "NetproxyHTTPMessage", "NetproxySettings", "NetproxyBytes", "TestSupport",
             ]
         ),
         tests("netproxyTests", uses: ["netproxy", "TestSupport", argumentParser]),

@@ -6,15 +6,16 @@ import Testing
     /// allowed.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
-        "NetproxySettings": [],
+        "NetproxySettings": ["NetproxyBytes"],
         "NetproxyLiveObjects": [],
         "NetproxySystem": ["NetproxyBytes", "CNetproxySystem"],
         "NetproxyHTTPMessage": ["NetproxyBytes"],
         "NetproxyEventIO": [
-            "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+            "NetproxyLiveObjects", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+            "CNetproxyLibevent",
             "CNetproxyOpenSSL",
         ],
-        "NetproxyCryptography": ["CNetproxyOpenSSL"],
+        "NetproxyCryptography": ["NetproxySettings", "CNetproxyOpenSSL"],
         "NetproxyYAML": ["CNetproxyYAML"],
         "NetproxyDecompression": [
             "NetproxyBytes", "CNetproxyZlib", "CNetproxyBrotli", "CNetproxyZstd",
@@ -24,9 +25,12 @@ import Testing
             "NetproxyLiveObjects", "NetproxyHTTP1", "NetproxyHTTPMessage", "NetproxyBytes",
             "CNetproxyNghttp2",
         ],
-        "NetworkCore": ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes"],
+        "NetworkCore": [
+            "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+        ],
         "OAuth": [
-            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
             "NetproxyCryptography",
         ],
         "NetproxyAWSSigning": [
@@ -49,7 +53,7 @@ import Testing
         "OriginTransport": [
             "NetproxyLiveObjects", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
             "NetproxyEventIO",
-            "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyRequestLog": [
             "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
@@ -62,29 +66,31 @@ import Testing
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
             "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-            "NetproxySystem", "NetproxyBytes",
+            "NetproxySystem", "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyChannels": [
             "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
             "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
-            "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
             "NetproxyCryptography",
         ],
         "NetproxyService": [
             "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
             "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-            "NetproxyBytes",
+            "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyCommands": [
             "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
             "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth", "NetworkCore",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-            "NetproxyBytes",
+            "NetproxySettings", "NetproxyBytes",
         ],
         "netproxy": [
             "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
-            "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
+            "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
             "ArgumentParser",
         ],
     ]

@@ -1,4 +1,5 @@
 import NetproxyRequestLog
+import NetproxySettings
 import NetworkCore
 import Testing
 

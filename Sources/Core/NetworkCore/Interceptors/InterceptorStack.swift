@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// The only order in which interceptors process a request, outermost first.
 ///
 /// Channels of the daemon and of programs set the steps that they use; the others are omitted. Add a new
@@ -27,7 +29,7 @@ package struct InterceptorStack: Sendable {
         /// The store for longer bodies; `nil` if they are not kept.
         package var spill: BodySpill?
         /// The treatment of the client's own credential.
-        package var onClientCredential = AuthorizationInterceptor.ClientCredentialPolicy.replace
+        package var onClientCredential = ClientCredentialPolicy.replace
 
         /// Creates a value that authorizes requests with the credentials of an authorizer.
         package init(by authorizer: any Authorizing, for origin: Origin, replayLimit: Int) {

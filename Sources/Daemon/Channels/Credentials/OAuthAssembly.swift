@@ -3,6 +3,7 @@ package import NetproxyConfig
 package import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxyPath
+package import NetproxySettings
 import NetproxySystem
 package import NetworkCore
 package import OAuth
@@ -100,9 +101,7 @@ package struct OAuthAssembly: Sendable {
         var configuration = OAuthConfiguration(
             tokenEndpoint: server,
             clientID: settings.clientID,
-            clientAuthentication: OAuthConfiguration.ClientAuthentication(
-                settings.clientAuthentication
-            ),
+            clientAuthentication: settings.clientAuthentication,
             grant: try await grant(settings, account),
             scopes: settings.scopes,
             audience: settings.audience
@@ -182,11 +181,10 @@ package struct OAuthAssembly: Sendable {
     /// Returns a transport for netproxy's own requests, such as those to the Security Token Service.
     ///
     /// Server certificates are verified like those of the channel's API.
-    package func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
+    package func transport(trustedBy tls: TLSDemands) throws -> any HTTPTransport {
         guard tls.authorities != nil else { return OwnRequests(over: shared) }
         var options = options
-        options.authorities = tls.authorities
-        options.addsSystemRoots = tls.systemRoots == .trusted
+        options.tls = tls.trust
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
     }
 
@@ -248,13 +246,6 @@ package struct OAuthAssembly: Sendable {
             )
         }
         var options = UpstreamOptions(channel, proxy: proxy)
-        options.authorities = channel.tls.authorities
-        options.addsSystemRoots = channel.tls.systemRoots == .trusted
-        options.minimumTLSVersion = channel.tls.minimum == .v1_3 ? .tls13 : .tls12
-        options.certificate = channel.tls.clientCertificate?.certificate
-        options.certificateKey = channel.tls.clientCertificate?.key
-        options.pins =
-            channel.tls.pinMode == .enforce ? channel.tls.pins.map(\.text) : []
         if case .name(let name) = channel.host { options.host = .name(name) }
         options.responseTimeout = .seconds(10)
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
@@ -447,10 +438,8 @@ package struct OAuthAssembly: Sendable {
             let password = try await secret(proxy.login?.password)
             options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
         }
-        options.authorities = credential.tls.authorities
-        options.addsSystemRoots = credential.tls.systemRoots == .trusted
-        options.certificate = certificate?.certificate
-        options.certificateKey = certificate?.key
+        options.tls = credential.tls.trust
+        options.tls.clientCertificate = certificate
         return options
     }
 
@@ -462,7 +451,7 @@ package struct OAuthAssembly: Sendable {
         of transport: ReplaceableTransport,
         _ credential: CredentialConfiguration
     ) -> RotatingSecret? {
-        let files = [options.certificate, options.certificateKey].compactMap { $0 }
+        let files = options.tls.clientCertificate?.files ?? []
         let read: @Sendable () throws -> Secret = {
             let bytes = try files.flatMap { try SecretResolver.contents($0) }
             return Secret(String(decoding: bytes, as: UTF8.self))

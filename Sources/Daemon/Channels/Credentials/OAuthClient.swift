@@ -1,6 +1,7 @@
 package import NetproxyConfig
 import NetproxyHTTPMessage
 package import NetproxyPath
+import NetproxySettings
 import NetworkCore
 package import OAuth
 import OriginTransport
@@ -55,19 +56,5 @@ extension ServerEndpoint {
     /// Creates an endpoint from a URL of the configuration.
     package init(_ url: EndpointURL) {
         self.init(origin: url.origin, target: url.target)
-    }
-}
-
-extension OAuthConfiguration.ClientAuthentication {
-    init(_ setting: OAuthSettings.ClientAuthentication) {
-        self =
-            switch setting {
-            case .basic: .basic
-            case .basicRaw: .basicRaw
-            case .post: .post
-            case .privateKeyJWT: .privateKeyJWT
-            case .tls: .tls
-            case .none: .none
-            }
     }
 }

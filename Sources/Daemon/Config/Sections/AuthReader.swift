@@ -1,3 +1,5 @@
+import NetproxySettings
+
 /// Reads the credentials of a channel: its own, or those of the named identities.
 struct AuthReader {
     let channel: Section<ChannelKeys>
@@ -27,7 +29,7 @@ struct AuthReader {
     }
 
     /// Returns the credentials in their order, and their place in requests.
-    func credentials(_ tls: UpstreamTLS) -> ([CredentialConfiguration], CredentialPlacement?) {
+    func credentials(_ tls: TLSDemands) -> ([CredentialConfiguration], CredentialPlacement?) {
         let reader = CredentialSection(section: credential)
         let own = reader.authentication(
             or: [section.identity],

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 /// The checks that concern several keys of one channel.
 struct ChannelChecks {

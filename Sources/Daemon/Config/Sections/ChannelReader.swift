@@ -1,3 +1,5 @@
+import NetproxySettings
+
 /// Reads a channel after the defaults have been merged into it.
 struct ChannelReader {
     let name: String
@@ -6,7 +8,7 @@ struct ChannelReader {
 
     func configuration() -> ChannelConfiguration {
         let auth = AuthReader(channel, name: name, identities: identities)
-        let tls = UpstreamTLS(channel[\.tls])
+        let tls = TLSDemands(channel[\.tls])
         let (credentials, placement) = auth.credentials(tls)
         let configuration = ChannelConfiguration(
             name: name,

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 /// The keys of a channel, and of `defaults`.
 struct ChannelKeys: SectionKeys {
@@ -6,7 +7,7 @@ struct ChannelKeys: SectionKeys {
     static let example: String? = "{ upstream: https://api.example.com }"
 
     let upstream = Key("upstream", .list(.upstream))
-    let http = Key("http", .choice(ChannelConfiguration.Versions.self), default: "auto")
+    let http = Key("http", .choice(HTTPVersions.self), default: "auto")
     let host = Key(
         "host",
         .scalar("upstream, app or a host name with or without a port") { SentHost(text: $0) },
@@ -35,7 +36,7 @@ struct ChannelLogKeys: SectionKeys {
     /// The log's subsystem; the default contains the channel's name.
     let subsystem = Key("subsystem", .text)
     let category = Key("category", .text, default: "network")
-    let query = Key("query", .choice(ChannelConfiguration.LogOptions.Query.self), default: "keys")
+    let query = Key("query", .choice(QueryMode.self), default: "keys")
     let headers = Key("headers", .list(.fieldName), default: [])
 }
 

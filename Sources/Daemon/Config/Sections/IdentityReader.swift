@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySettings
 
 /// Reads the shared credentials of channels.
 struct IdentityReader {
@@ -63,10 +64,10 @@ struct IdentityReader {
 
     /// Returns the trust in the identity's authorization server: that of the identity, else that of
     /// `defaults`.
-    private func tls(of identity: Section<IdentityKeys>) -> UpstreamTLS {
-        if identity.tls.isWritten { return UpstreamTLS(identity[\.tls]) }
+    private func tls(of identity: Section<IdentityKeys>) -> TLSDemands {
+        if identity.tls.isWritten { return TLSDemands(identity[\.tls]) }
         let defaults = root.defaults.node?.child(ChannelKeys.table.keys.tls.name)
-        return UpstreamTLS(
+        return TLSDemands(
             Section(
                 defaults,
                 path: defaults?.path ?? "",

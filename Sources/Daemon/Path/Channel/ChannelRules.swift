@@ -203,12 +203,7 @@ package final class ChannelRules: Sendable {
         let queue = configuration.pool.queue
         options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
-        options.host =
-            switch configuration.host {
-            case .upstream: .origin
-            case .app: .request
-            case .name(let name): .name(name)
-            }
+        options.host = configuration.host
         return options
     }
 }

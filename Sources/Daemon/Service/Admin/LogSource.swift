@@ -1,6 +1,7 @@
 import FoundationEssentials
 package import NetproxyConfig
 package import NetproxyRequestLog
+package import NetproxySettings
 
 /// The place of the request log, and the facts about channels that its readers need; without secrets.
 ///
@@ -11,7 +12,7 @@ package struct LogSource: Sendable, Codable {
     /// The output of the log: `file`, `stdout` or `journal`.
     package var output = LogSettings.Output.file
     /// The format of the lines.
-    package var format = LogSettings.Format.json
+    package var format = LogFormat.json
     /// The names of the channels, in the order of the configuration.
     package private(set) var channels: [String] = []
     /// The channels that log whole queries.
