@@ -2,6 +2,33 @@ import NetproxyConfig
 import Testing
 
 @Suite struct ErrorReportTests {
+    @Test(arguments: [
+        (
+            "upstream: https://api.example.com",
+            "1:1: upstream: upstream belongs to a channel, as in channels: { name: { upstream: … } }"
+        ),
+        (
+            "channels: { a: { upstream: https://a, auth: { api_key: 'file:/k' } } }",
+            "1:47: channels.a.auth.api_key: unknown key; for an API key: "
+                + "header: { name: X-Api-Key, value: \"file:/path\" }"
+        ),
+        (
+            "channels: { a: { upstream: https://a, auth: { type: bearer } } }",
+            "1:47: channels.a.auth.type: unknown key: the kind of the credential is itself the key, "
+                + "one of bearer, basic, header, exec, aws, jwt, hmac or oauth"
+        ),
+        (
+            "channels: { a: { upstream: 'https://${HOST}/v1' } }",
+            "1:28: channels.a.upstream: variables such as ${NAME} are not replaced; write the value"
+        ),
+    ])
+    func `a key in the wrong place is one error that names the right place`(
+        text: String,
+        error: String
+    ) {
+        #expect(errors(in: text) == ["netproxy.yaml:\(error)"])
+    }
+
     @Test func `a file with eleven errors yields eleven lines in the order of the file`() {
         let text = """
             listen: [0.0.0.0:8080]

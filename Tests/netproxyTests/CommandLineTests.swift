@@ -38,7 +38,7 @@ import Testing
             (["demo", "--port", "70000"], "70000"),
             (["login", "tools", "--scope", " "], "--scope: a scope must not be empty"),
             (["login", "tools", "--scope", "read wri\"te"], "is not a scope"),
-            (["status", "all"], "Unexpected argument 'all'"),
+            (["status", "all", "more"], "Unexpected argument 'more'"),
         ] as [([String], String)]
     )
     func `wrong usage exits with 64 and the reason`(words: [String], reason: String) throws {

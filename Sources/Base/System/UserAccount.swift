@@ -7,6 +7,9 @@ package struct UserAccount: Sendable, Hashable {
     /// The primary group.
     package let group: UInt32
 
+    /// Whether the account belongs to a service rather than a person (Debian Policy §9.2.2).
+    package var isOfTheSystem: Bool { id < 1000 }
+
     package init(name: String, id: UInt32, group: UInt32) {
         (self.name, self.id, self.group) = (name, id, group)
     }

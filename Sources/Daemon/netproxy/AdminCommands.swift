@@ -95,16 +95,28 @@ struct AdminSession {
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show channels, tokens, counters and pools of the running daemon."
+        abstract: "Show the channels of the running daemon, those that need attention first.",
+        discussion: """
+            Prints one line for each channel: its state, its local URL, its upstream, the last result and its \
+            token. With a name, prints everything about that channel or identity: counters, times, pool and token.
+            """
     )
 
     @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The channel or identity.", completion: .channels) var name: String?
     @Flag(help: "Print the daemon's JSON unchanged.") var json = false
 
     func run() async throws {
         let session = try AdminSession(asking: file)
         if json { return try await session.perform(.status) }
-        try StandardOutput.write(try await session.status().lines.joined(separator: "\n"))
+        let status = try await session.status()
+        var lines = status.overview
+        if let name {
+            let names = (status.identities ?? []).map(\.name) + status.channels.map(\.name)
+            try UnknownChannel.require([name], names)
+            lines = status.details(of: name) ?? []
+        }
+        try StandardOutput.write(lines.joined(separator: "\n"))
     }
 }
 

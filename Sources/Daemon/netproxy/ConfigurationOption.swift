@@ -92,6 +92,9 @@ extension ConfigurationOption {
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         ConfigurationFile(path: config, reader: .command).remarks(on: configuration)
     }
+
+    /// The path of the file that the command reads.
+    var path: String { ConfigurationFile(path: config, reader: .command).path }
 }
 
 extension ConfigurationErrors {
@@ -137,7 +140,7 @@ extension UnknownChannel {
 /// The configuration on disk.
 struct ConfigurationFile: Sendable {
     let environment: [String: String]
-    private let path: String
+    let path: String
     private let isNamed: Bool
     private let reader: Reader
 
@@ -177,7 +180,7 @@ struct ConfigurationFile: Sendable {
     func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
         let bytes: [UInt8]
         do throws(ConfigurationErrors) {
-            bytes = try whole(path) {
+            bytes = try whole(path, checks) {
                 .unreadable(
                     path,
                     missing: isNamed || path != ConfigurationLocator.system
@@ -192,7 +195,7 @@ struct ConfigurationFile: Sendable {
             file: path,
             environment: environment,
             included: IncludedFiles { path throws(ConfigurationErrors) in
-                try whole(path) { .unreadable(included: path) }
+                try whole(path, checks) { .unreadable(included: path) }
             }
         )
         switch checks {
@@ -212,12 +215,13 @@ struct ConfigurationFile: Sendable {
     /// Returns all bytes of a file.
     private func whole(
         _ path: String,
+        _ checks: Checks,
         orElse unreadable: () -> ConfigurationErrors
     ) throws(ConfigurationErrors) -> [UInt8] {
         switch Self.contents(path) {
         case .whole(let bytes):
-            // Other commands only read; `check` warns.
-            if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
+            // Commands that do not check the configuration read it as far as they can.
+            if checks != .text, let error = ConfigurationLoader.cutOff(bytes, file: path) {
                 throw error
             }
             return bytes
@@ -242,16 +246,6 @@ struct ConfigurationFile: Sendable {
         var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
-        }
-        for file in configuration.files {
-            guard case .whole(let bytes) = Self.contents(file),
-                let cut = ConfigurationLoader.cutOff(bytes, file: file)
-            else { continue }
-            remarks += cut.errors.map { error in
-                var warning = error
-                warning.message = "warning: \(error.message): run and reload refuse it"
-                return warning.description
-            }
         }
         if !SecretResolver(environment: environment).hasCredentials {
             remarks += configuration.credentialNotes.map(\.description)

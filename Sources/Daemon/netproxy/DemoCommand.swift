@@ -21,7 +21,7 @@ struct DemoCommand: AsyncParsableCommand {
     )
     var port: UInt16?
 
-    @Flag(help: "Print the configuration first.")
+    @Flag(help: "Print the configuration first; that of a running demo, if there is one.")
     var showConfig = false
 
     @Flag(help: "Run a scripted tour through the proxy; exit 0 only if every step succeeds.")
@@ -29,6 +29,11 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         let environment = ProcessInfo.processInfo.environment
+        if showConfig, !once, let running = DemoDirectory.running(environment),
+            let text = FileManager.default.contents(atPath: running)
+        {
+            return StandardOutput.tell(String(decoding: text, as: UTF8.self))
+        }
         do {
             let directory =
                 once ? try DemoDirectory.makeOwn(environment) : try DemoDirectory.make(environment)
@@ -43,7 +48,8 @@ struct DemoCommand: AsyncParsableCommand {
         } catch let code as ExitCode {
             throw code
         } catch {
-            try StandardError.fail("\(error)")
+            let advice = "\(error)".contains("in use") ? "; choose another with --port N" : ""
+            try StandardError.fail("\(error)\(advice)")
         }
     }
 
@@ -75,8 +81,8 @@ struct DemoCommand: AsyncParsableCommand {
 
               curl \(proxy)/public/hello            # no credential needed
               curl '\(proxy)/orders/42?x=1'         # netproxy adds headers and a token
-              curl -X POST \(proxy)/orders/revoke   # the API revokes every token
-              curl -d @/etc/services \(proxy)/orders/import   # 401, refresh, sent again
+              curl -X POST \(proxy)/orders/revoke    # revokes every token
+              curl -d @/etc/services \(proxy)/orders/import   # 401, retried
               curl -N \(proxy)/orders/stream        # an event stream
               curl -i \(proxy)/nowhere              # an error that says what to do
             \(preparation)

@@ -4,6 +4,7 @@ import NetproxyChannels
 import NetproxyCommands
 import NetproxyConfig
 import NetproxyPath
+import NetproxyRequestLog
 import NetproxyService
 import NetproxySystem
 
@@ -47,10 +48,26 @@ struct RunCommand: AsyncParsableCommand {
         for place in await daemon.adminPlaces {
             StandardError.report("netproxy: admin at \(place)")
         }
+        report(configuration)
         if let warning = OpenChannels.warning(in: configuration) {
             StandardError.report("netproxy: \(warning)")
         }
         await daemon.waitUntilStopped()
+    }
+
+    /// Reports the URL of each channel; after eight, only the number of the others.
+    private func report(_ configuration: ProxyConfiguration) {
+        let entrances = Entrances(configuration)
+        let shown = configuration.channels.prefix(8)
+        for channel in shown {
+            guard let url = entrances.url(of: channel.name) else { continue }
+            let upstream = channel.upstreams.first.map { "→ \($0)" } ?? "(sample data)"
+            StandardError.report("netproxy: \(url) \(upstream)")
+        }
+        let others = configuration.channels.count - shown.count
+        if others > 0 {
+            StandardError.report("netproxy: and \(others) more; netproxy status shows all")
+        }
     }
 }
 
@@ -100,7 +117,8 @@ struct CheckCommand: AsyncParsableCommand {
         let configuration = try file.load()
         for remark in file.remarks(on: configuration) { StandardError.write(remark) }
         try StandardOutput.write(
-            "the configuration is valid: \(Wording.count(configuration.channels.count, "channel"))"
+            "\(file.path): the configuration is valid: "
+                + Wording.count(configuration.channels.count, "channel")
         )
         if online { try await tryOut(configuration, file.environment) }
     }

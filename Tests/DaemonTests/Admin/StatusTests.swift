@@ -27,7 +27,7 @@ import Testing
             let page = try await proxy.ask(Raw.get("/")).body
             let text = page.split(separator: "<noscript>").last?
                 .split(separator: "</noscript>").first
-            #expect(try #require(text).contains("\norders → http://127.0.0.1:9\n"))
+            #expect(try #require(text).contains("/orders → http://127.0.0.1:9\n"))
         }
     }
 
@@ -122,5 +122,36 @@ import Testing
                 "           last error: invalid_client: who are you?",
             ]
         )
+    }
+
+    @Test func `the overview has one line for each channel, those in trouble first`() throws {
+        let rest =
+            #""requests":0,"errors":0,"retries":0,"statuses":{},"bytes_in":0,"bytes_out":0,"#
+            + #""pool":{"open":0,"idle":0,"queued":0}}"#
+        let json = """
+            {"uptime_s":5,"state":"serving","listen":["127.0.0.1:8080"],"workers":1,"connections":0,
+            "log_lines_dropped":0,"channels":[
+            {"name":"a","url":"http://127.0.0.1:8080/a","upstream":"https://a.test","state":"idle",
+            \(rest),
+            {"name":"long","upstream":"https://b.test","state":"working","success_age_s":3,\(rest),
+            {"name":"mail","upstream":"https://c.test","state":"sign-in",
+            "token":{"state":"dead","advice":"netproxy login mail"},\(rest),
+            {"name":"bad","upstream":"https://d.test","state":"failed",
+            "failure":{"age_s":61,"status":401,"detail":"the API refused the channel's credential (401)"},
+            \(rest)]}
+            """
+        let status = try #require(DaemonStatus(json: json))
+        #expect(
+            status.overview.dropFirst() == [
+                "  failed   bad   no TCP listener → https://d.test; 1 min 1 s ago the API refused the "
+                    + "channel's credential (401)",
+                "  sign-in  mail  no TCP listener → https://c.test; netproxy login mail",
+                "  idle     a     http://127.0.0.1:8080/a → https://a.test",
+                "  working  long  no TCP listener → https://b.test; last success 3 s ago",
+            ]
+        )
+        let details = try #require(status.details(of: "bad"))
+        #expect(details.contains { $0.hasPrefix("  state    failed, 1 min") })
+        #expect(status.details(of: "nobody") == nil)
     }
 }

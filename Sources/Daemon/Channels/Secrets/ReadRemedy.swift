@@ -31,6 +31,9 @@ package enum ReadRemedy {
 
     /// Returns the command that grants access to the user, as far as owner and groups show the cause.
     ///
+    /// No command lets a group read a secret, and none takes a file from another user: for such a file, the
+    /// command repeats the check as its owner.
+    ///
     /// - Parameters:
     ///   - path: the file or directory.
     ///   - access: the missing access.
@@ -47,13 +50,16 @@ package enum ReadRemedy {
     ) -> String {
         let letter = access == .read ? "r" : "x"
         if owner == user.id { return "chmod u+\(letter) \(path)" }
-        if isMember { return "chmod g+\(letter) \(path)" }
         switch access {
+        // A person in the file's group is a colleague of the service, not its user.
+        case .read where owner == 0 && isMember && !user.isOfTheSystem: return "sudo netproxy check"
         // root can read the file anyway.
         case .read where owner == 0: return "chown \(user.name) \(path)"
-        case .read: return "setfacl -m u:\(user.name):r \(path)"
+        case .read:
+            let name = UserAccount.with(id: owner)?.name ?? "\(owner)"
+            return "sudo netproxy check --user \(name)"
         // Permission to enter a directory does not include listing it.
-        case .enter: return "chmod o+x \(path)"
+        case .enter: return "chmod \(isMember ? "g" : "o")+x \(path)"
         }
     }
 }

@@ -45,7 +45,7 @@ struct Section<Keys: SectionKeys> {
                 continue
             }
             let meant = NearestKey.likely(entry.key, among: known)
-            if let meant { misspelt.insert(meant) }
+            if let expected = Keys.home(of: entry.key) ?? meant { misspelt.insert(expected) }
             reading.report(
                 Self.unknown(entry.key, meant: meant),
                 at: Place(

@@ -8,11 +8,15 @@ protocol SectionKeys: Sendable {
     static var example: String? { get }
     /// Returns the error about a key that is unknown here for a special reason.
     static func objection(to key: String) -> String?
+
+    /// The declared key below which an undeclared one belongs, if any; its absence is not reported as well.
+    static func home(of key: String) -> String?
 }
 
 extension SectionKeys {
     static var example: String? { nil }
     static func objection(to key: String) -> String? { nil }
+    static func home(of key: String) -> String? { nil }
 
     static var declared: [any DeclaredKey] { table.declared }
 

@@ -18,6 +18,14 @@ struct AuthenticationKeys: SectionKeys {
         switch key {
         case "users": "users belongs into an identity; here it is access.users"
         case "tls": "tls belongs beside auth, not into it"
+        case "type", "kind", "method", "scheme":
+            "unknown key: the kind of the credential is itself the key, one of "
+                + CredentialKinds.names.alternatives
+        case "token", "access_token": "unknown key; for a fixed token: bearer: \"file:/path\""
+        case "api_key", "apikey", "key":
+            "unknown key; for an API key: header: { name: X-Api-Key, value: \"file:/path\" }"
+        case "username", "password", "user":
+            "unknown key; for a password: basic: { username: me, password: \"file:/path\" }"
         default: nil
         }
     }

@@ -29,6 +29,14 @@ struct RootKeys: SectionKeys {
     let allowRemote = Key("allow_remote", .flag, default: false)
     let busyPoll = Key("busy_poll", .choice(ProxyConfiguration.BusyPoll.self), default: "auto")
     let stateKey = Key("state_key", .list(.secret { .stateKey($0) }), default: [])
+
+    static func objection(to key: String) -> String? {
+        home(of: key).map { "\(key) belongs to a channel, as in \($0): { name: { \(key): … } }" }
+    }
+
+    static func home(of key: String) -> String? {
+        ChannelKeys.table.names.contains(key) ? "channels" : nil
+    }
 }
 
 /// The keys of an included file.

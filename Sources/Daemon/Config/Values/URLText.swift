@@ -16,6 +16,7 @@ struct URLText {
         case userInformation =
             "a URL must not carry a user name or password; they go under auth, a proxy's under proxy"
         case authority = "expected a host, with or without a port, after the scheme"
+        case variable = "variables such as ${NAME} are not replaced; write the value"
         case query = "a URL of an upstream must not have a query"
         case fragment = "a URL must not have a fragment"
         case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
@@ -31,6 +32,7 @@ struct URLText {
             let scheme = Origin.Scheme(rawValue: text[..<separator.lowerBound].lowercased())
         else { throw .scheme }
         let rest = text[separator.upperBound...]
+        guard !rest.contains("${") else { throw .variable }
         guard !rest.contains("#") else { throw .fragment }
         let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         guard !rest[..<authorityEnd].contains("@") else { throw .userInformation }

@@ -31,6 +31,8 @@ package struct ChannelCounters: Sendable {
     package var firstBytes = DurationHistogram()
     package var bytesIn = 0
     package var bytesOut = 0
+    /// The newest results.
+    package private(set) var outcome = ChannelOutcome()
 
     package init() {}
 
@@ -53,6 +55,7 @@ package struct ChannelCounters: Sendable {
         if let firstByte = record.context.timings.firstByte { firstBytes.count(firstByte) }
         bytesIn += record.bytesIn
         bytesOut += record.bytesOut
+        outcome.note(&record)
     }
 
     /// The exchanges by the name of the status class, without empty classes.
@@ -93,6 +96,7 @@ package struct ChannelCounters: Sendable {
         sum.firstBytes = left.firstBytes + right.firstBytes
         sum.bytesIn += right.bytesIn
         sum.bytesOut += right.bytesOut
+        sum.outcome = left.outcome + right.outcome
         return sum
     }
 }

@@ -30,4 +30,12 @@ package struct Entrances: Sendable, Codable {
     package init(channels: [String: Entrance] = [:], shared: Entrance = Entrance()) {
         (self.channels, self.shared) = (channels, shared)
     }
+
+    /// Returns the URL at which clients reach a channel over TCP, such as `http://127.0.0.1:8080/orders`.
+    ///
+    /// The result is `nil` if the channel is unknown or has no TCP listener.
+    package func url(of channel: String) -> String? {
+        guard let entrance = channels[channel], let address = entrance.address else { return nil }
+        return "http://\(address)\(entrance.prefix ?? "")"
+    }
 }

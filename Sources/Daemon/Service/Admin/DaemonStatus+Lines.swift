@@ -2,8 +2,32 @@ import NetproxyChannels
 import NetproxyPath
 
 extension DaemonStatus {
-    /// The output lines of `netproxy status`.
+    /// The output lines of `netproxy status`: one for each channel, those that need attention first.
+    package var overview: [String] {
+        let width = channels.map(\.name.count).max() ?? 0
+        // Stable, so that channels in the same state keep the order of the configuration.
+        let sorted = channels.enumerated().sorted {
+            ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
+        }
+        let rows = sorted.map { "  \($0.element.row(width))" }
+        return head + (store?.lines ?? []) + rows + unclaimedLines
+    }
+
+    /// Returns the output lines of `netproxy status NAME` for a channel or an identity; `nil` for an
+    /// unknown name.
+    package func details(of name: String) -> [String]? {
+        if let channel = channels.first(where: { $0.name == name }) { return channel.lines }
+        return identities?.first { $0.name == name }?.lines
+    }
+
+    /// All facts as lines, for a page without scripts.
     package var lines: [String] {
+        head + (store?.lines ?? []) + (identities ?? []).flatMap(\.lines)
+            + channels.flatMap(\.lines) + unclaimedLines
+    }
+
+    /// The state of the process, and the last refused reload.
+    private var head: [String] {
         // A draining daemon has no listeners.
         let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
@@ -18,9 +42,7 @@ extension DaemonStatus {
         if logLinesDropped > 0 {
             head.append("\(Wording.count(logLinesDropped, "log line")) dropped")
         }
-        return [head.joined(separator: ", ")] + refusalLines + (store?.lines ?? [])
-            + (identities ?? []).flatMap(\.lines) + channels.flatMap(\.lines)
-            + unclaimedLines
+        return [head.joined(separator: ", ")] + refusalLines
     }
 
     private var refusalLines: [String] {
@@ -57,10 +79,13 @@ extension DaemonStatus.Store {
 extension DaemonStatus.ChannelStatus {
     fileprivate var lines: [String] {
         let upstreams = [upstream] + (furtherUpstreams ?? [])
-        var lines = ["\(name) → \(upstreams.joined(separator: ", then "))"]
+        let place = url.map { " \($0)" } ?? ""
+        var lines = ["\(name)\(place) → \(upstreams.joined(separator: ", then "))"]
+        if state != nil { lines.append("  state    \(summary)") }
         if let reason {
             let next = nextAttemptS.map { "; next attempt in \(Wording.time($0))" } ?? ""
-            lines.append("  \(state ?? "old values")  \(reason)\(next)")
+            let what = state == .failed || state == .starting ? "" : "serves with old values: "
+            lines.append("           \(what)\(reason)\(next)")
         }
         var counts = [
             Wording.count(requests, "request")
@@ -86,6 +111,52 @@ extension DaemonStatus.ChannelStatus {
         lines.append("  token    \(token.summary(of: name))")
         if let error = token.lastError { lines.append("           last error: \(error)") }
         return lines
+    }
+}
+
+extension DaemonStatus.ChannelStatus {
+    /// The state and the result that led to it: `failed, 12 s ago the API responded with 503`.
+    fileprivate var summary: String {
+        let state = state?.rawValue ?? "unknown"
+        if let failure { return "\(state), \(Wording.time(failure.ageS)) ago \(failure.detail)" }
+        if let successAgeS { return "\(state), last success \(Wording.time(successAgeS)) ago" }
+        return reason == nil && self.state == .idle ? "idle, no request yet" : state
+    }
+
+    /// The order of the channel in the overview.
+    fileprivate var rank: Int {
+        switch state {
+        case .failed: 0
+        case .signIn: 1
+        case .starting: 2
+        case .working, .idle, nil: reason == nil ? 4 : 3
+        }
+    }
+
+    /// Returns the line of the overview; the facts come first, because a terminal may cut the rest.
+    fileprivate func row(_ width: Int) -> String {
+        var parts = ["\(url ?? "no TCP listener") → \(upstream)"]
+        if let reason {
+            parts.append(reason)
+        } else if let advice = token?.advice {
+            parts.append(advice)
+        } else if let failure {
+            parts.append("\(Wording.time(failure.ageS)) ago \(failure.detail)")
+        } else if let successAgeS {
+            parts.append("last success \(Wording.time(successAgeS)) ago")
+        }
+        if let token, token.advice == nil {
+            let expiry = token.expiresInS.map { $0 > 0 ? ", expires in \(Wording.time($0))" : "" }
+            parts.append("token \(token.state)\(expiry ?? "")")
+        }
+        let state = (state?.rawValue ?? "unknown").padded(to: 8)
+        return "\(state) \(name.padded(to: width))  \(parts.joined(separator: "; "))"
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
     }
 }
 

@@ -13,12 +13,20 @@ package struct DaemonStatus: Sendable, Codable {
         package var upstream: String
         /// The URLs of the fallback upstreams, in order.
         package var furtherUpstreams: [String]?
-        /// The state of a channel that refuses its requests.
+        /// The URL for clients: the first TCP listener and the channel's path; `nil` without such a listener.
+        package var url: String?
+        /// The state: `working`, `idle`, `failed`, `sign-in` or `starting`.
         ///
-        /// It is `failed` if a secret or a file is missing, `starting` during the first reading, and
-        /// otherwise `nil`.
-        package var state: String?
-        /// The missing secrets and files; without `state`, the channel serves with earlier values.
+        /// A channel is `working` after a success, and `failed` after a failure, until the next result. It is
+        /// `idle` before the first one, `failed` or `starting` while it refuses its requests because a secret
+        /// or a file is missing, and `sign-in` if its requests need a sign-in first.
+        package var state: State?
+        /// The last failure, if no success followed it.
+        package var failure: Failure?
+        /// The seconds since the last success; `nil` before the first one.
+        package var successAgeS: Double?
+        /// The missing secrets and files; if the channel does not refuse requests, it serves with earlier
+        /// values.
         package var reason: String?
         /// The seconds until the next attempt to read them; `nil` during an attempt.
         package var nextAttemptS: Double?
@@ -53,6 +61,24 @@ package struct DaemonStatus: Sendable, Codable {
         /// They start when the last attempt sends its request over an open connection, and end with the head
         /// of the response.
         package var firstBytes: Durations?
+    }
+
+    /// The state of a channel.
+    package enum State: String, Sendable, Codable {
+        case working, idle, failed, starting
+        case signIn = "sign-in"
+    }
+
+    /// A failed exchange of a channel.
+    package struct Failure: Sendable, Codable {
+        /// The seconds since the request.
+        package var ageS: Double
+        /// The status that the client received.
+        package var status: Int?
+        /// The error code, if netproxy reported the failure.
+        package var error: String?
+        /// The explanation, as a clause.
+        package var detail: String
     }
 
     /// A credential that channels share.

@@ -3,6 +3,7 @@ import NetproxyConfig
 import NetproxyEtcdStore
 import NetproxyEventIO
 import NetproxyPath
+import NetproxyRequestLog
 import NetproxySystem
 import NetworkCore
 import OAuth
@@ -29,21 +30,27 @@ struct StatusCollector {
     /// Returns the state of each channel.
     func channels(
         _ channels: [ChannelRecord],
-        _ outages: [ChannelOutage]
+        _ outages: [ChannelOutage],
+        _ entrances: Entrances
     ) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
+        let now = WallTime.now
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
             let outage = outages.first { $0.name == channel.name }
             var token: DaemonStatus.Token?
             if channel.accounts.count == 1 { token = await self.token(of: channel.accounts[0]) }
             token?.wantedScope = channel.rules.wantedScope?.text
+            let outcome = counted.outcome
             list.append(
                 DaemonStatus.ChannelStatus(
                     name: channel.name,
                     upstream: channel.rules.upstream,
                     furtherUpstreams: channel.rules.furtherUpstreams,
-                    state: channel.outage.map { $0.isStarting ? "starting" : "failed" },
+                    url: entrances.url(of: channel.name),
+                    state: DaemonStatus.State(channel.outage, token, outcome),
+                    failure: outcome.current.map { DaemonStatus.Failure($0, at: now) },
+                    successAgeS: outcome.success.map { DaemonStatus.tenths(since: $0, now) },
                     reason: outage?.reason,
                     nextAttemptS: outage?.pace.untilNext.map(DaemonStatus.tenths),
                     token: token,
@@ -198,7 +205,57 @@ extension OAuthFailure {
     }
 }
 
+extension DaemonStatus.State {
+    /// Derives the state of a channel from its inputs, its token and its newest results.
+    fileprivate init(
+        _ outage: ChannelOutage?,
+        _ token: DaemonStatus.Token?,
+        _ outcome: ChannelOutcome
+    ) {
+        if let outage {
+            self = outage.isStarting ? .starting : .failed
+        } else if token?.advice != nil {
+            self = .signIn
+        } else if outcome.current != nil || token?.state == "failed" {
+            self = .failed
+        } else {
+            self = outcome.success == nil ? .idle : .working
+        }
+    }
+}
+
+extension DaemonStatus.Failure {
+    fileprivate init(_ failure: ChannelOutcome.Failure, at now: WallTime) {
+        self.init(
+            ageS: DaemonStatus.tenths(since: failure.time, now),
+            status: failure.status?.rawValue,
+            error: failure.error?.rawValue,
+            detail: failure.detail
+        )
+    }
+}
+
+extension ChannelOutcome.Failure {
+    /// The explanation, as a clause.
+    fileprivate var detail: String {
+        let code = status.map { "\($0.rawValue)" }
+        if isRefusedCredential {
+            return "the API refused the channel's credential (\(code ?? "UNAUTHENTICATED"))"
+        }
+        if let error { return "netproxy responded with \(code ?? "no status"): \(error.rawValue)" }
+        return "the API responded with \(code ?? "no status")"
+    }
+}
+
 extension DaemonStatus {
+    /// Returns the seconds between two times, rounded to tenths; at least zero.
+    static func tenths(since start: WallTime, _ end: WallTime) -> Double {
+        let seconds =
+            Double(end.seconds - start.seconds) + Double(end.microseconds - start.microseconds)
+            / 1e6
+        return max(0, (seconds * 10).rounded() / 10)
+    }
+
     /// Returns the duration in seconds, rounded to tenths.
     static func tenths(_ duration: Duration) -> Double {
         (duration.seconds * 10).rounded() / 10
@@ -226,7 +283,11 @@ extension Daemon {
             unclaimed: figures.unclaimed.statuses,
             store: assembly?.oauthClients.state.standing.map(DaemonStatus.Store.init),
             identities: await collector.identities(channels.channels),
-            channels: await collector.channels(channels.channels, outages)
+            channels: await collector.channels(
+                channels.channels,
+                outages,
+                Entrances(inForce.current)
+            )
         )
     }
 }

@@ -166,7 +166,7 @@ package actor Daemon {
                 let drain = Wording.time(serving.inForce.current.drain.seconds)
                 setup.report(
                     "stopping: waiting up to \(drain) for running requests; "
-                        + "Ctrl-C or another signal stops now"
+                        + "a second signal stops now"
                 )
             case .wait, .nothing:
                 setup.report("stopping now")

@@ -19,13 +19,32 @@ function showStatus(s) {
   for (const [name, card] of cards) {
     if (!names.has(name)) { card.element.remove(); cards.delete(name); }
   }
+  const isCompact = s.channels.length > 6;
+  $('channels').classList.toggle('compact', isCompact);
   for (const c of s.channels) {
-    if (!cards.has(c.name)) cards.set(c.name, makeCard(c.name));
-    const card = cards.get(c.name);
-    $('channels').append(...(card.element.isConnected ? [] : [card.element]));
-    showChannel(card, c);
+    if (!cards.has(c.name)) cards.set(c.name, makeCard(c.name, !isCompact));
+    showChannel(cards.get(c.name), c);
   }
+  arrange(s.channels);
+  const url = s.channels.map((c) => c.url).find(Boolean);
+  say($('try'), url ? 'Try: curl ' + url + '/' : '');
   showChannelChoice([...names, 'netproxy']);
+}
+
+// Channels that need attention come first; others keep the order of the configuration.
+const rank = (c) => ({ failed: 0, 'sign-in': 1, starting: 2 })[c.state] ?? 3;
+function arrange(channels) {
+  const troubled = channels.filter((c) => rank(c) < 3).length;
+  say($('summary'), count(channels.length, 'channel') + ': ' + (troubled
+    ? troubled + (troubled === 1 ? ' needs' : ' need') + ' attention' : 'none needs attention'));
+  const sorted = [...channels].sort((a, b) => rank(a) - rank(b))
+    .map((c) => cards.get(c.name).element);
+  const list = $('channels');
+  // Moving an element would take the focus from it.
+  const isInUse = list.contains(document.activeElement) && list.children.length === sorted.length;
+  if (!isInUse && sorted.some((element, at) => list.children[at] !== element)) {
+    list.append(...sorted);
+  }
 }
 
 function showConfiguration(c, started) {
@@ -48,10 +67,11 @@ function showConfiguration(c, started) {
 }
 
 const rows = ['Requests', 'Errors', 'Time', 'Pool', 'Token'];
-function makeCard(name) {
+function makeCard(name, isOpen) {
   const id = 'channel-' + cards.size + '-' + Math.random().toString(36).slice(2, 8);
   const card = { name, seconds: new Map(), last: undefined, failure: undefined };
   card.state = make('span', { class: 'state' });
+  card.url = make('p', { class: 'upstream' });
   card.upstream = make('p', { class: 'upstream' });
   card.advice = make('p', {});
   card.todo = make('p', { class: 'state' });
@@ -77,11 +97,11 @@ function makeCard(name) {
   card.outcome = make('p', { role: 'status', hidden: '' });
   guardRenewal(card);
   const title = make('h3', { id }, name);
-  card.element = make('article', { 'aria-labelledby': id },
-    make('header', {}, title, card.state), card.upstream, card.advice,
+  card.element = make('article', { 'aria-labelledby': id }, make('details',
+    isOpen ? { open: '' } : {}, make('summary', {}, title, card.state), card.url, card.upstream, card.advice,
     card.todo, list,
     make('figure', {}, card.svg, card.caption),
-    make('div', { class: 'buttons' }, card.explain, card.renew), card.asked, card.outcome);
+    make('div', { class: 'buttons' }, card.explain, card.renew), card.asked, card.outcome));
   return card;
 }
 
@@ -122,6 +142,7 @@ function showChannel(card, c) {
   countUp(card, c);
   card.status = c;
   showState(card);
+  say(card.url, c.url || '');
   say(card.upstream, '→ ' + [c.upstream, ...(c.further_upstreams || [])].join(', then '));
   say(card.facts.Requests, c.requests + bracketed(listed(c.statuses)) +
     (c.retries ? ', ' + count(c.retries, 'retry', 'retries') : ''));
@@ -154,17 +175,16 @@ function judged(c, minute) {
   const next = t && t.next_attempt_s
     ? ' Next attempt in ' + duration(t.next_attempt_s) + '.' : '';
   if (c.state === 'starting') return ['○', 'starting', '', c.reason];
+  if (c.state === 'sign-in') return ['✕', 'sign-in needed', 'bad', error, login];
+  if (c.state === 'failed' && t && t.state === 'failed') {
+    return ['✕', 'no token', 'bad', error + next, login];
+  }
+  if (c.state === 'failed' && c.failure) {
+    return ['✕', 'failing', 'bad', duration(c.failure.age_s) + ' ago ' + c.failure.detail + '.'];
+  }
   if (c.state === 'failed') {
     return ['✕', 'refuses requests', 'bad', c.reason + '.' + (c.next_attempt_s
       ? ' Next attempt in ' + duration(c.next_attempt_s) + '.' : '')];
-  }
-  if (t && (t.state === 'dead' || t.state === 'empty' && login)) {
-    return ['✕', 'sign-in needed', 'bad', error, login];
-  }
-  if (t && t.state === 'failed') return ['✕', 'no token', 'bad', error + next, login];
-  if (minute.failed && minute.failed * 2 >= minute.requests) {
-    return ['✕', 'failing', 'bad', minute.failed + ' of the last ' +
-      count(minute.requests, 'request') + ' failed.'];
   }
   if (minute.failed) {
     return ['▲', 'some failures', 'warning', minute.failed + ' of the last ' +
@@ -172,7 +192,7 @@ function judged(c, minute) {
   }
   if (c.reason) return ['▲', 'old values', 'warning', c.reason + '.'];
   if (error) return ['▲', 'token trouble', 'warning', error + next];
-  if (!c.requests) return ['○', 'no requests yet', '', '', login];
+  if (c.state === 'idle') return ['○', 'no requests yet', '', '', login];
   return ['●', 'working', 'good', '', login];
 }
 

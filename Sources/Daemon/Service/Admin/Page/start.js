@@ -15,6 +15,11 @@ function back() {
   document.title = 'netproxy';
 }
 async function poll() {
+  // A hidden page needs no news; it asks again as soon as it is visible.
+  if (document.hidden) {
+    await new Promise((done) =>
+      document.addEventListener('visibilitychange', done, { once: true }));
+  }
   try {
     const answer = await fetch('/status', { signal: AbortSignal.timeout(5000) });
     if (!answer.ok) throw new Error(await refusal(answer));
@@ -27,6 +32,7 @@ async function poll() {
 }
 $('live').hidden = false;
 $('daemon').textContent = 'asking …';
+$('zone').textContent = Intl.DateTimeFormat().resolvedOptions().timeZone || 'of this browser';
 readAddress();
 poll().then(follow);
 setInterval(tick, 1000);
