@@ -85,38 +85,40 @@ struct EtcdCompare: Encodable {
 }
 
 /// One step of a transaction.
-struct EtcdStep: Encodable {
+struct EtcdOperation: Encodable {
     private var request_range: EtcdRange?
     private var request_put: EtcdPut?
     private var request_delete_range: EtcdRange?
 
-    static func get(_ key: Data) -> EtcdStep { EtcdStep(request_range: EtcdRange(key: key)) }
-
-    static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdStep {
-        let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
-        return EtcdStep(request_put: put)
+    static func get(_ key: Data) -> EtcdOperation {
+        EtcdOperation(request_range: EtcdRange(key: key))
     }
 
-    static func delete(_ key: Data) -> EtcdStep {
-        EtcdStep(request_delete_range: EtcdRange(key: key))
+    static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdOperation {
+        let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
+        return EtcdOperation(request_put: put)
+    }
+
+    static func delete(_ key: Data) -> EtcdOperation {
+        EtcdOperation(request_delete_range: EtcdRange(key: key))
     }
 }
 
 /// Steps that apply together if all comparisons hold, and other steps if not.
 struct EtcdTransaction: Encodable {
     var compare: [EtcdCompare]
-    var success: [EtcdStep]
-    var failure: [EtcdStep]
+    var success: [EtcdOperation]
+    var failure: [EtcdOperation]
 }
 
 struct EtcdTransactionResponse: Sendable, Decodable, EtcdRevised {
-    struct Step: Sendable, Decodable {
+    struct OperationResponse: Sendable, Decodable {
         var response_range: EtcdRangeResponse?
     }
 
     var header: EtcdHeader?
     var succeeded: Bool?
-    var responses: [Step]?
+    var responses: [OperationResponse]?
 
     /// The value of a key that was read; `nil` if it does not exist.
     func read(_ key: Data) -> EtcdKeyValue? {

@@ -58,3 +58,32 @@ extension ServerEndpoint {
         self.init(origin: url.origin, target: url.target)
     }
 }
+
+extension OAuthConfiguration {
+    /// Creates the configuration of a credential, without its secrets.
+    init(
+        _ settings: OAuthSettings,
+        of credential: CredentialConfiguration,
+        at server: ServerEndpoint,
+        grant: Grant
+    ) {
+        self.init(
+            tokenEndpoint: server,
+            clientID: settings.clientID,
+            clientAuthentication: settings.clientAuthentication,
+            grant: grant,
+            scopes: settings.scopes,
+            audience: settings.audience
+        )
+        resources = settings.resources
+        narrowsScope = credential.isNarrowed
+        issuer = settings.issuer
+        parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
+        authorizationParameters = settings.authorizationParameters.map {
+            FormParameter($0.name, $0.value)
+        }
+        use = settings.use == .idToken ? .idToken : .accessToken
+        refreshBefore = settings.refreshBefore
+        allowsInsecure = credential.allowInsecure
+    }
+}

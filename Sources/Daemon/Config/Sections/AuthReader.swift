@@ -65,7 +65,7 @@ struct AuthReader {
         }
     }
 
-    private func placement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
+    private func placement(of entries: [IdentityDirectory.ReadIdentity]) -> CredentialPlacement? {
         // An invalid identity is reported at its own key.
         let entries = entries.filter { $0.identity.credential.authentication != .none }
         guard let first = entries.first else { return nil }
@@ -80,7 +80,8 @@ struct AuthReader {
     }
 
     /// Returns the place that the channel states for the credentials of its identities.
-    private func ownPlacement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
+    private func ownPlacement(of entries: [IdentityDirectory.ReadIdentity]) -> CredentialPlacement?
+    {
         if let other = entries.first(where: \.hasPlace) {
             (credential.places.first(where: \.isWritten) ?? credential.location).report(
                 "the identity \(other.identity.name) states the place of its credential; state it "

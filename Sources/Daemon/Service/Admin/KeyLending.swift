@@ -28,42 +28,9 @@ struct KeyLending {
         _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
-        for name in names where channels[name] == nil {
-            let unknown = UnknownChannel(name: name, present: channels.names)
-            return .failure(AdminRefusal(status: 404, detail: unknown.description))
-        }
-        guard reach != .tcp || keys.countOverTCP < ClientKeys.limitOverTCP else {
-            let detail = """
-                \(ClientKeys.limitOverTCP) keys are lent over TCP already; end a program that has one, \
-                or set admin to unix:/path
-                """
-            return .failure(AdminRefusal(status: 503, detail: detail))
-        }
-        let closed =
-            switch reach {
-            case .unixSocket: Set<String>()
-            case .tcp: Set(channels.channels.filter(\.demandsKey).map(\.name))
-            }
-        if let name = names.first(where: closed.contains) {
-            let detail = """
-                \(name) demands a key, and every user of this machine can reach an admin address of \
-                TCP; set admin to unix:/path to have keys lent
-                """
-            return .failure(AdminRefusal(status: 403, detail: detail))
-        }
-        let candidates =
-            names.isEmpty ? channels.channels : channels.channels.filter { names.contains($0.name) }
-        if let identity,
-            !candidates.contains(where: { $0.accounts.contains { $0.identity == identity } })
-        {
-            let used = Set(candidates.flatMap(\.accounts).compactMap(\.identity)).sorted()
-            let list = used.isEmpty ? "none" : used.joined(separator: ", ")
-            return .failure(
-                AdminRefusal(
-                    status: 404,
-                    detail: "no channel uses an identity \(identity); they use \(list)"
-                )
-            )
+        let closed = reach == .tcp ? keyedChannels : []
+        if let refusal = refusal(names, as: identity, closed: closed, over: reach) {
+            return .failure(refusal)
         }
         let leased = channels.channels.filter { channel in
             names.isEmpty ? !closed.contains(channel.name) : names.contains(channel.name)
@@ -87,6 +54,51 @@ struct KeyLending {
             channels: leased.map { describe($0, key: grant.key.reveal()) }
         )
         return .success(ClientLeaseBody(lease, grant, of: keys))
+    }
+
+    /// The channels that demand their own key.
+    private var keyedChannels: Set<String> {
+        Set(channels.channels.filter(\.demandsKey).map(\.name))
+    }
+
+    /// Returns the reason not to lend a key, if there is one.
+    private func refusal(
+        _ names: [String],
+        as identity: String?,
+        closed: Set<String>,
+        over reach: AdminReach
+    ) -> AdminRefusal? {
+        for name in names where channels[name] == nil {
+            let unknown = UnknownChannel(name: name, present: channels.names)
+            return AdminRefusal(status: 404, detail: unknown.description)
+        }
+        guard reach != .tcp || keys.countOverTCP < ClientKeys.limitOverTCP else {
+            let detail = """
+                \(ClientKeys.limitOverTCP) keys are lent over TCP already; end a program that has one, \
+                or set admin to unix:/path
+                """
+            return AdminRefusal(status: 503, detail: detail)
+        }
+        if let name = names.first(where: closed.contains) {
+            let detail = """
+                \(name) demands a key, and every user of this machine can reach an admin address of \
+                TCP; set admin to unix:/path to have keys lent
+                """
+            return AdminRefusal(status: 403, detail: detail)
+        }
+        let candidates =
+            names.isEmpty ? channels.channels : channels.channels.filter { names.contains($0.name) }
+        if let identity,
+            !candidates.contains(where: { $0.accounts.contains { $0.identity == identity } })
+        {
+            let used = Set(candidates.flatMap(\.accounts).compactMap(\.identity)).sorted()
+            let list = used.isEmpty ? "none" : used.joined(separator: ", ")
+            return AdminRefusal(
+                status: 404,
+                detail: "no channel uses an identity \(identity); they use \(list)"
+            )
+        }
+        return nil
     }
 
     private func describe(

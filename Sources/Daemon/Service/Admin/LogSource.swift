@@ -18,7 +18,7 @@ package struct LogSource: Sendable, Codable {
     /// The channels that log whole queries.
     package private(set) var wholeQueries: Set<String> = []
     /// The places of the channels' credentials, if not in the field of their kind.
-    package private(set) var places: [String: CurlCommand.Place] = [:]
+    package private(set) var places: [String: CurlCommand.CredentialLocation] = [:]
     /// The addresses at which clients reach the channels.
     package private(set) var entrances = Entrances()
 
@@ -32,7 +32,7 @@ package struct LogSource: Sendable, Codable {
             configuration.channels.filter { $0.log.query == .full }.map(\.name)
         )
         for channel in configuration.channels {
-            places[channel.name] = channel.placement.map(CurlCommand.Place.init)
+            places[channel.name] = channel.placement.map(CurlCommand.CredentialLocation.init)
         }
         entrances = Entrances(configuration)
     }
@@ -60,7 +60,7 @@ package struct LogSource: Sendable, Codable {
     }
 }
 
-extension CurlCommand.Place {
+extension CurlCommand.CredentialLocation {
     fileprivate init(_ placement: CredentialPlacement) {
         self =
             switch placement {
