@@ -2,7 +2,7 @@ import NetproxyBytes
 package import NetproxyEventIO
 package import NetproxyHTTP1
 import NetproxyHTTP2
-package import NetproxyHTTPMessage
+import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
 
