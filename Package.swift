@@ -116,7 +116,7 @@ let package = Package(
         // Base: bytes, the operating system, the event loop, cryptography, documents.
         module("NetproxyBytes", at: "Base/Bytes"),
         // The values that the configuration and the running parts share.
-        module("NetproxySettings", at: "Base/Settings"),
+        module("NetproxySettings", at: "Base/Settings", uses: ["NetproxyBytes"]),
         // Counts live objects in debug builds, for tests that look for leaks.
         module("NetproxyLiveObjects", at: "Base/LiveObjects"),
         module("NetproxySystem", at: "Base/System", uses: ["NetproxyBytes", "CNetproxySystem"]),
@@ -124,11 +124,16 @@ let package = Package(
             "NetproxyEventIO",
             at: "Base/EventIO",
             uses: [
-                "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+                "NetproxyLiveObjects", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+                "CNetproxyLibevent",
                 "CNetproxyOpenSSL",
             ]
         ),
-        module("NetproxyCryptography", at: "Base/Cryptography", uses: ["CNetproxyOpenSSL"]),
+        module(
+            "NetproxyCryptography",
+            at: "Base/Cryptography",
+            uses: ["NetproxySettings", "CNetproxyOpenSSL"]
+        ),
         module("NetproxyYAML", at: "Base/YAML", uses: ["CNetproxyYAML"]),
         // gzip and deflate.
         module(
@@ -160,7 +165,10 @@ let package = Package(
         module(
             "NetworkCore",
             at: "Core/NetworkCore",
-            uses: ["NetproxyHTTPMessage", "NetproxySystem", "NetproxyInflation", "NetproxyBytes"]
+            uses: [
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyInflation",
+                "NetproxyBytes",
+            ]
         ),
         module(
             "OriginTransport",
@@ -168,7 +176,7 @@ let package = Package(
             uses: [
                 "NetproxyLiveObjects",
                 "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         module(
@@ -176,7 +184,7 @@ let package = Package(
             at: "Core/OAuth",
             uses: [
                 "NetworkCore", "NetproxyCryptography", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ]
         ),
         module(
@@ -266,7 +274,7 @@ let package = Package(
                 "NetproxyLiveObjects",
                 "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
                 "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         // Channels, their credentials, secrets and logs.
@@ -276,7 +284,8 @@ let package = Package(
             uses: [
                 "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
                 "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
-                "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+                "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+                "NetproxyBytes",
                 "NetproxyCryptography",
             ]
         ),
@@ -288,7 +297,7 @@ let package = Package(
                 "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
                 "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
                 "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-                "NetproxyBytes",
+                "NetproxySettings", "NetproxyBytes",
             ],
             embedding: [
                 "Admin/Page/page.html", "Admin/Page/shared.css", "Admin/Page/page.css",
@@ -304,7 +313,7 @@ let package = Package(
                 "NetproxyService", "NetproxyChannels", "NetproxyPath", "NetproxyConfig",
                 "NetproxyPresets", "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning",
                 "OAuth", "NetworkCore", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes",
             ]
         ),
         .executableTarget(
@@ -312,7 +321,7 @@ let package = Package(
             dependencies: [
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
                 "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog", "NetproxySystem",
-                "NetproxyBytes", argumentParser,
+                "NetproxySettings", "NetproxyBytes", argumentParser,
             ],
             path: "Sources/Daemon/netproxy",
             swiftSettings: strict
@@ -336,14 +345,17 @@ let package = Package(
             "SystemTests",
             uses: ["NetproxySystem", "NetproxyEventIO", "NetproxyBytes", "TestSupport"]
         ),
-        tests("CryptographyTests", uses: ["NetproxyCryptography"]),
+        tests("CryptographyTests", uses: ["NetproxyCryptography", "NetproxySettings"]),
         tests("YAMLTests", uses: ["NetproxyYAML"]),
         tests(
             "DecompressionTests",
             uses: ["NetproxyDecompression", "NetproxyInflation", "NetproxyBytes"]
         ),
         tests("HTTPMessageTests", uses: ["NetproxyHTTPMessage", "NetproxyBytes"]),
-        tests("EventIOTests", uses: ["NetproxyEventIO", "NetproxyBytes", "TestSupport"]),
+        tests(
+            "EventIOTests",
+            uses: ["NetproxyEventIO", "NetproxySettings", "NetproxyBytes", "TestSupport"]
+        ),
         tests(
             "HTTP1Tests",
             exclude: ["Corpus"],
@@ -357,7 +369,8 @@ let package = Package(
             "NetworkCoreTests",
             uses: [
                 "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "NetproxyEventIO",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+                "NetproxyEventIO",
                 "TestSupport", logging, httpTypes,
             ]
         ),
@@ -365,7 +378,8 @@ let package = Package(
             "OriginTransportTests",
             uses: [
                 "OriginTransport", "NetworkClient", "NetworkCore", "NetproxyHTTP2",
-                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxyBytes",
+                "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySettings",
+                "NetproxyBytes",
                 "TestSupport",
             ]
         ),
@@ -391,7 +405,8 @@ let package = Package(
             "OAuthTests",
             uses: [
                 "OAuth", "NetworkCore", "NetworkTesting", "NetproxyHTTPMessage",
-                "NetproxySystem", "NetproxyBytes", "NetproxyCryptography", "NetproxyEventIO",
+                "NetproxySystem", "NetproxySettings", "NetproxyBytes", "NetproxyCryptography",
+                "NetproxyEventIO",
                 "TestSupport",
             ]
         ),
@@ -420,7 +435,11 @@ let package = Package(
             "PresetTests",
             uses: ["NetproxyPresets", "NetproxyConfig", "NetproxyHTTPMessage"]
         ),
-        tests("ConfigTests", exclude: ["Corpus"], uses: ["NetproxyConfig", "NetproxyHTTPMessage"]),
+        tests(
+            "ConfigTests",
+            exclude: ["Corpus"],
+            uses: ["NetproxyConfig", "NetproxyHTTPMessage", "NetproxySettings"]
+        ),
         tests(
             "DaemonTests",
             uses: [
@@ -428,7 +447,8 @@ let package = Package(
                 "NetproxyCommands", "NetproxyService", "NetproxyChannels", "NetproxyPath",
                 "OriginTransport", "NetproxyConfig", "NetproxyPresets", "NetproxyRequestLog",
                 "OAuth", "NetworkCore", "NetproxyEventIO", "NetproxyHTTP2", "NetproxyHTTP1",
-                "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes", "TestSupport",
+                "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+                "TestSupport",
             ]
         ),
         tests(

@@ -6,15 +6,16 @@ import Testing
     /// allowed.
     private static let allowed: [String: Set<String>] = [
         "NetproxyBytes": [],
-        "NetproxySettings": [],
+        "NetproxySettings": ["NetproxyBytes"],
         "NetproxyLiveObjects": [],
         "NetproxySystem": ["NetproxyBytes", "CNetproxySystem"],
         "NetproxyHTTPMessage": ["NetproxyBytes"],
         "NetproxyEventIO": [
-            "NetproxyLiveObjects", "NetproxySystem", "NetproxyBytes", "CNetproxyLibevent",
+            "NetproxyLiveObjects", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
+            "CNetproxyLibevent",
             "CNetproxyOpenSSL",
         ],
-        "NetproxyCryptography": ["CNetproxyOpenSSL"],
+        "NetproxyCryptography": ["NetproxySettings", "CNetproxyOpenSSL"],
         "NetproxyYAML": ["CNetproxyYAML"],
         "NetproxyInflation": ["NetproxyBytes", "CNetproxyZlib"],
         "NetproxyDecompression": [
@@ -26,10 +27,12 @@ import Testing
             "CNetproxyNghttp2",
         ],
         "NetworkCore": [
-            "NetproxyHTTPMessage", "NetproxySystem", "NetproxyInflation", "NetproxyBytes",
+            "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyInflation",
+            "NetproxyBytes",
         ],
         "OAuth": [
-            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
             "NetproxyCryptography",
         ],
         "NetproxyAWSSigning": [
@@ -52,7 +55,7 @@ import Testing
         "OriginTransport": [
             "NetproxyLiveObjects", "NetworkCore", "NetproxyHTTP2", "NetproxyHTTP1",
             "NetproxyEventIO",
-            "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyRequestLog": [
             "NetworkCore", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
@@ -67,31 +70,32 @@ import Testing
             "NetproxyLiveObjects",
             "NetproxyConfig", "NetproxyRequestLog", "OriginTransport", "OAuth", "NetworkCore",
             "NetproxyHTTP2", "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage",
-            "NetproxySystem", "NetproxyBytes",
+            "NetproxySystem", "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyChannels": [
             "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "OriginTransport",
             "NetproxyAWSSigning", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP1",
-            "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxyBytes",
+            "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem", "NetproxySettings",
+            "NetproxyBytes",
             "NetproxyCryptography",
         ],
         "NetproxyService": [
             "NetproxyChannels", "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog",
             "OriginTransport", "NetproxyEtcdStore", "OAuth", "NetworkCore", "NetproxyHTTP2",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-            "NetproxyBytes",
+            "NetproxySettings", "NetproxyBytes",
         ],
         "NetproxyCommands": [
             "NetproxyPresets", "NetproxyService", "NetproxyChannels", "NetproxyPath",
             "NetproxyConfig",
             "NetproxyRequestLog", "OriginTransport", "NetproxyAWSSigning", "OAuth", "NetworkCore",
             "NetproxyHTTP1", "NetproxyEventIO", "NetproxyHTTPMessage", "NetproxySystem",
-            "NetproxyBytes",
+            "NetproxySettings", "NetproxyBytes",
         ],
         "netproxy": [
             "NetproxyPresets", "NetproxyCommands", "NetproxyService", "NetproxyChannels",
-            "NetproxyPath",
-            "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem", "NetproxyBytes",
+            "NetproxyPath", "NetproxyConfig", "NetproxyRequestLog", "NetproxySystem",
+            "NetproxySettings", "NetproxyBytes",
             "ArgumentParser",
         ],
     ]

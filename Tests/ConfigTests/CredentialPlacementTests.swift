@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxySettings
 import Testing
 
 /// Tests of the place of a channel's credential.

@@ -1,3 +1,4 @@
+import NetproxySettings
 import Testing
 
 @testable import NetproxyConfig

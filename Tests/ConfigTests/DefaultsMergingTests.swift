@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
+import NetproxySettings
 import Testing
 
 @Suite struct DefaultsMergingTests {

@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxySettings
 import Testing
 
 /// Tests of a channel that discovers its authorization server from its upstream.

@@ -1,4 +1,5 @@
 import NetproxyConfig
+import NetproxySettings
 import Testing
 
 /// Tests of requests signed with a shared key.

@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
+import NetproxySettings
 import Testing
 
 /// Tests of the keys of grants and of client authentication.
@@ -130,7 +131,7 @@ import Testing
         let settings = try settings(
             "grant: jwt_bearer, assertion: { service_account: file:/account.json }"
         )
-        #expect(settings.clientAuthentication == OAuthSettings.ClientAuthentication.none)
+        #expect(settings.clientAuthentication == ClientAuthentication.none)
         #expect(settings.assertion?.signer == .serviceAccount(.file("/account.json")))
     }
 

@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
+import NetproxySettings
 import Testing
 
 /// Tests of the location of tokens.
@@ -27,8 +28,8 @@ import Testing
             ]
         )
         #expect(etcd.prefix == "/netproxy/")
-        #expect(etcd.authorities == "/ca.pem")
-        #expect(etcd.clientCertificate?.certificate == "/client.pem")
+        #expect(etcd.tls.authorities == "/ca.pem")
+        #expect(etcd.tls.clientCertificate?.certificate == "/client.pem")
         #expect(etcd.user == "netproxy")
         #expect(etcd.password?.description == "file:/password")
         #expect(configuration.stateKeys.count == 2)

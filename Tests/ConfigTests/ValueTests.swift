@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyHTTPMessage
+import NetproxySettings
 import Testing
 
 @Suite struct ValueTests {
@@ -180,8 +181,8 @@ import Testing
         #expect(try channel("access: { origins: ['\(text)'] }").access.origins == [expected])
     }
 
-    @Test(arguments: [("1.2", UpstreamTLS.Version.v1_2), ("\"1.3\"", .v1_3)])
-    func `a TLS version may be quoted`(text: String, expected: UpstreamTLS.Version) throws {
+    @Test(arguments: [("1.2", TLSDemands.Version.v1_2), ("\"1.3\"", .v1_3)])
+    func `a TLS version may be quoted`(text: String, expected: TLSDemands.Version) throws {
         #expect(try channel("tls: { minimum: \(text) }").tls.minimum == expected)
     }
 
@@ -256,7 +257,7 @@ import Testing
     }
 
     @Test func `system_roots adds the system's roots to those of a file`() throws {
-        func tls(_ keys: String) throws -> UpstreamTLS.SystemRoots {
+        func tls(_ keys: String) throws -> TLSDemands.SystemRoots {
             try load("channels: { a: { upstream: https://a.example, tls: { \(keys) } } }")
                 .channels[0].tls.systemRoots
         }

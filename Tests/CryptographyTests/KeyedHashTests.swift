@@ -1,4 +1,5 @@
 import NetproxyCryptography
+import NetproxySettings
 import Testing
 
 /// HMAC with the hash functions that APIs choose.

@@ -1,5 +1,6 @@
 import NetproxyBytes
 import NetproxyEventIO
+import NetproxySettings
 import TestSupport
 import Testing
 
@@ -9,10 +10,10 @@ import Testing
     private func echo(
         _ server: TLSServer,
         as serverName: String,
-        _ options: TLSContext.Options
+        _ demands: TLSDemands
     ) async throws -> (text: String, lacksPin: Bool) {
         let loop = try TestLoop.shared()
-        let context = try TLSContext(options)
+        let context = try TLSContext(demands)
         return try await Task(executorPreference: loop) {
             let deadline = loop.deadline(after: Wire.patience)
             let socket = try await Dialer.connect(to: server.address, on: loop, until: deadline)
@@ -32,14 +33,14 @@ import Testing
     private func failure(
         of certificate: SelfSignedCertificate,
         as serverName: String,
-        _ demand: (inout TLSContext.Options) -> Void = { _ in }
+        _ demand: (inout TLSDemands) -> Void = { _ in }
     ) async throws -> IOError? {
-        var options = TLSContext.Options()
-        options.authorities = certificate.file
-        demand(&options)
+        var demands = TLSDemands()
+        demands.authorities = certificate.file
+        demand(&demands)
         let server = try TLSServer(certificate)
         do {
-            #expect(try await echo(server, as: serverName, options).text == "ping")
+            #expect(try await echo(server, as: serverName, demands).text == "ping")
             return nil
         } catch let error as IOError {
             // The client sends no bytes to a server that has not proven its name.
@@ -123,9 +124,9 @@ import Testing
         guard case .tlsCertificate = failure else {
             return #expect(Bool(false), "accepted: \(String(describing: failure))")
         }
-        var options = TLSContext.Options()
-        (options.authorities, options.pins, options.enforcesPins) = (certificate.file, [pin], false)
-        let answer = try await echo(try TLSServer(certificate), as: "api.example.com", options)
+        var demands = TLSDemands()
+        (demands.authorities, demands.pins, demands.pinMode) = (certificate.file, [pin], .report)
+        let answer = try await echo(try TLSServer(certificate), as: "api.example.com", demands)
         #expect(answer.text == "ping" && answer.lacksPin)
     }
 
@@ -146,7 +147,7 @@ import Testing
             try await wire.rest()
         }
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
-        let (loop, context) = (try TestLoop.shared(), try TLSContext(TLSContext.Options()))
+        let (loop, context) = (try TestLoop.shared(), try TLSContext(TLSDemands()))
         let failure = try await Task(executorPreference: loop) { () -> IOError? in
             let socket = try await Dialer.connect(to: address, on: loop, until: .max)
             defer { socket.close() }

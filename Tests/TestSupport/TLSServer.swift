@@ -11,7 +11,7 @@ import NetproxySystem
 @safe package final class SelfSignedCertificate: @unchecked Sendable {
     fileprivate let certificate: OpaquePointer
     fileprivate let key: OpaquePointer
-    /// A PEM file with the certificate, for `TLSContext.Options.authorities`, and its key.
+    /// A PEM file with the certificate, for `TLSDemands.authorities`, and its key.
     ///
     /// The file is removed with the object.
     package let file: String

@@ -4,7 +4,7 @@
 ///
 /// Lines are numbered in order. Not `Sendable`: the ring belongs to one loop.
 @safe public final class LineRing {
-    private struct Entry {
+    private struct StoredLine {
         var number = -1
         var start = 0
         var count = 0
@@ -22,7 +22,7 @@
     private let memory: UnsafeMutableRawPointer
     // SAFETY: one loop uses the ring, and no method calls out while it modifies these variables.
     @exclusivity(unchecked) private var number = 0
-    @exclusivity(unchecked) private var entries: [Entry]
+    @exclusivity(unchecked) private var entries: [StoredLine]
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var position = 0
 
@@ -34,7 +34,7 @@
     public init(lines: Int, bytes: Int) {
         lineLimit = lines
         byteLimit = bytes
-        unsafe entries = Array(repeating: Entry(), count: lines)
+        unsafe entries = Array(repeating: StoredLine(), count: lines)
         unsafe memory = .allocate(byteCount: bytes, alignment: 16)
     }
 
@@ -59,7 +59,7 @@
             unsafe (memory + start).copyMemory(from: base, byteCount: count)
         }
         let number = nextNumber
-        unsafe entries[number % lineLimit] = unsafe Entry(
+        unsafe entries[number % lineLimit] = unsafe StoredLine(
             number: number,
             start: start,
             count: count,

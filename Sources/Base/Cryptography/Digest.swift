@@ -1,4 +1,5 @@
 import CNetproxyOpenSSL
+import NetproxySettings
 
 /// SHA-256 (FIPS 180-4), and HMAC-SHA-256 (RFC 2104).
 package enum SHA256 {

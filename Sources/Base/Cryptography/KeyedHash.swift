@@ -1,12 +1,7 @@
 import CNetproxyOpenSSL
+package import NetproxySettings
 
-/// A hash function (FIPS 180-4) for HMAC (RFC 2104).
-package enum KeyedHash: String, Sendable, Hashable, CaseIterable {
-    /// Too weak for document signatures, but not for HMAC.
-    case sha1
-    case sha256
-    case sha512
-
+extension KeyedHash {
     /// The length of the code, in bytes.
     private var length: Int {
         switch self {

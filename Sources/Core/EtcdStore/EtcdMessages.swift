@@ -85,33 +85,35 @@ struct EtcdCompare: Encodable {
 }
 
 /// One step of a transaction.
-struct EtcdStep: Encodable {
+struct EtcdOperation: Encodable {
     private var request_range: EtcdRange?
     private var request_put: EtcdPut?
 
-    static func get(_ key: Data) -> EtcdStep { EtcdStep(request_range: EtcdRange(key: key)) }
+    static func get(_ key: Data) -> EtcdOperation {
+        EtcdOperation(request_range: EtcdRange(key: key))
+    }
 
-    static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdStep {
+    static func put(_ key: Data, _ value: Data, lease: Int64? = nil) -> EtcdOperation {
         let put = EtcdPut(key: key, value: value, lease: lease.map { EtcdNumber($0) })
-        return EtcdStep(request_put: put)
+        return EtcdOperation(request_put: put)
     }
 }
 
 /// Steps that apply together if all comparisons hold, and other steps if not.
 struct EtcdTransaction: Encodable {
     var compare: [EtcdCompare]
-    var success: [EtcdStep]
-    var failure: [EtcdStep]
+    var success: [EtcdOperation]
+    var failure: [EtcdOperation]
 }
 
 struct EtcdTransactionResponse: Sendable, Decodable, EtcdRevised {
-    struct Step: Sendable, Decodable {
+    struct OperationResponse: Sendable, Decodable {
         var response_range: EtcdRangeResponse?
     }
 
     var header: EtcdHeader?
     var succeeded: Bool?
-    var responses: [Step]?
+    var responses: [OperationResponse]?
 
     /// The value of a key that was read; `nil` if it does not exist.
     func read(_ key: Data) -> EtcdKeyValue? {

@@ -321,7 +321,7 @@ package final class EtcdTokenStore: TokenStoring {
     /// - Returns: the revision of the record.
     /// - Throws: `TokenStoreError.conflict`, `.unreadable`.
     private func write(
-        _ step: EtcdStep,
+        _ step: EtcdOperation,
         over seen: Seen,
         isDone: (EtcdKeyValue?) -> Bool
     ) async throws(TokenStoreError) -> Int64 {

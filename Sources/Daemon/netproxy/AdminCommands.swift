@@ -51,7 +51,7 @@ struct AdminSession {
     }
 
     /// Sends a request whose response is endless, and handles an error response in the same way.
-    func hold(_ route: AdminRoute, _ query: AdminQuery) async throws -> HeldAnswer {
+    func hold(_ route: AdminRoute, _ query: AdminQuery) async throws -> HeldResponse {
         let held = try await reaching { try await client.hold(route, query) }
         try check(held.answer)
         return held
@@ -65,7 +65,7 @@ struct AdminSession {
         }
     }
 
-    private func check(_ answer: AdminClient.Answer) throws {
+    private func check(_ answer: AdminClient.TextResponse) throws {
         guard !(200..<300).contains(answer.status) else { return }
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)

@@ -139,7 +139,7 @@ struct LogoutCommand: AsyncParsableCommand {
 /// The shared parts of the sign-in commands.
 enum SignInSession {
     /// The response of a running daemon.
-    enum Answer {
+    enum DaemonOutcome {
         case done
         case noDaemon
         case refused(String)
@@ -207,7 +207,7 @@ enum SignInSession {
         _ route: AdminRoute,
         recording action: Audit,
         _ channel: String
-    ) async -> Answer {
+    ) async -> DaemonOutcome {
         let answer = await notify(configuration, route)
         if case .done = answer { return answer }
         await action.recordHere(of: channel, in: configuration.log) {
@@ -219,7 +219,7 @@ enum SignInSession {
     private static func notify(
         _ configuration: ProxyConfiguration,
         _ route: AdminRoute
-    ) async -> Answer {
+    ) async -> DaemonOutcome {
         do {
             let answer = try await AdminClient(configuration.admin).send(route)
             return (200..<300).contains(answer.status)

@@ -5,6 +5,7 @@ import NetproxyConfig
 import NetproxyPath
 import NetproxyRequestLog
 import NetproxyService
+import NetproxySettings
 import NetproxySystem
 
 struct TailCommand: AsyncParsableCommand {

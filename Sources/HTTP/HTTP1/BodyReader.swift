@@ -6,7 +6,7 @@ package import NetproxyHTTPMessage
 /// It does no I/O: the owner of the connection reads and applies the timeouts.
 package struct BodyReader: Sendable {
     /// The part of the body in the buffer.
-    package enum Step {
+    package enum Part {
         /// The next piece of the content.
         case piece(ByteSlice)
         /// No content yet: read more into the buffer.
@@ -32,7 +32,7 @@ package struct BodyReader: Sendable {
     package var trailers: HTTPHeaders? { decoder.trailers }
 
     /// Removes the next piece from the buffer.
-    package mutating func next(from buffer: ReadBuffer) throws(HTTP1Error) -> Step {
+    package mutating func next(from buffer: ReadBuffer) throws(HTTP1Error) -> Part {
         switch try buffer.withSpan({ bytes throws(HTTP1Error) in try decoder.next(bytes) }) {
         case .data(let skip, let count):
             buffer.consume(skip)

@@ -4,11 +4,11 @@ import NetproxyHTTPMessage
 ///
 /// They have no use, but a malformed extension could hide a chunk from another parser.
 struct ChunkExtension: Sendable {
-    private enum Place {
+    private enum Position {
         case nameStart, name, nameEnd, valueStart, token, quoted, escaped, quoteEnd, valueEnd
     }
 
-    private var place = Place.nameStart
+    private var place = Position.nameStart
 
     /// Whether the line may end here.
     var isComplete: Bool { place == .name || place == .token || place == .quoteEnd }
@@ -19,7 +19,7 @@ struct ChunkExtension: Sendable {
         place = next
     }
 
-    private func next(_ byte: UInt8) -> Place? {
+    private func next(_ byte: UInt8) -> Position? {
         let isSpace = Grammar.isWhitespace(byte)
         let isToken = Grammar.isTokenByte(byte)
         let isSemicolon = byte == UInt8(ascii: ";")

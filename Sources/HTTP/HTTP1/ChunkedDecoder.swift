@@ -6,14 +6,14 @@ import NetproxyHTTPMessage
 /// It processes the framing byte by byte, so that no byte is examined twice and no line has to fit into a
 /// buffer.
 struct ChunkedDecoder: Sendable {
-    private enum Place {
+    private enum Position {
         case size, sizeLineFeed, data, dataCarriageReturn, dataLineFeed, trailers
         case extensions
     }
 
     private let extensionLimit: Int
     private let extensionTotalLimit: Int
-    private var place = Place.size
+    private var place = Position.size
     private var digits = 0
     private var rest = 0
     private var chunkExtension = ChunkExtension()

@@ -11,7 +11,7 @@ struct FieldEncoder {
     /// The maximum size of the table, in bytes: the size that every peer permits by default.
     static let largestTable = 4096
 
-    private struct Entry {
+    private struct IndexedField {
         let hash: UInt64
         let bytes: [UInt8]
         let nameCount: Int
@@ -21,7 +21,7 @@ struct FieldEncoder {
     }
 
     /// The entries, oldest first.
-    private var entries: [Entry] = []
+    private var entries: [IndexedField] = []
     private var size = 0
     private var capacity = FieldEncoder.largestTable
     /// The smallest capacity since the last block; `nil` if it has not changed.
@@ -56,7 +56,7 @@ struct FieldEncoder {
         bytes.reserveCapacity(name.count + value.count)
         bytes.append(name)
         bytes.append(value)
-        let entry = Entry(hash: hash, bytes: bytes, nameCount: name.count)
+        let entry = IndexedField(hash: hash, bytes: bytes, nameCount: name.count)
         evict(until: capacity - entry.size)
         entries.append(entry)
         size += entry.size

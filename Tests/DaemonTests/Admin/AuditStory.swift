@@ -3,6 +3,7 @@ import Glibc
 import NetproxyCommands
 import NetproxyConfig
 import NetproxyRequestLog
+import NetproxySettings
 import TestSupport
 import Testing
 
@@ -127,8 +128,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [LogSettings.Format.json, .logfmt])
-    func `a command without a daemon writes the audit line itself`(format: LogSettings.Format)
+    @Test(arguments: [LogFormat.json, .logfmt])
+    func `a command without a daemon writes the audit line itself`(format: LogFormat)
         async throws
     {
         try await DaemonHarness.run(channels: "a: { upstream: http://127.0.0.1:1 }") { proxy in

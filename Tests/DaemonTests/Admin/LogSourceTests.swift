@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyRequestLog
+import NetproxySettings
 import TestSupport
 import Testing
 

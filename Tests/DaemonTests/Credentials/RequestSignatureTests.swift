@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetproxyConfig
 import NetproxyCryptography
+import NetproxySettings
 import NetworkCore
 import TestSupport
 import Testing
@@ -160,13 +161,13 @@ import Testing
 
     @Test(
         arguments: [
-            (HMACSettings.KeyEncoding.text, "ab", [0x61, 0x62]), (.hex, "aB01", [0xAB, 1]),
+            (SharedKeyEncoding.text, "ab", [0x61, 0x62]), (.hex, "aB01", [0xAB, 1]),
             (.base64, "qwE=", [0xAB, 1]), (.hex, "abc", nil), (.hex, "xy", nil),
             (.base64, "?", nil),
-        ] as [(HMACSettings.KeyEncoding, String, [UInt8]?)]
+        ] as [(SharedKeyEncoding, String, [UInt8]?)]
     )
     func `a key can be written as text, hexadecimal or base64`(
-        encoding: HMACSettings.KeyEncoding,
+        encoding: SharedKeyEncoding,
         text: String,
         bytes: [UInt8]?
     ) {

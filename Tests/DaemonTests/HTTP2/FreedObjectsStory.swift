@@ -62,7 +62,8 @@ import Testing
     private static let repetitions = 5
     /// The types of the objects of an idle client connection.
     private static let connected: Set = [
-        "DownstreamSession", "DownstreamConnection", "HTTP2Session", "HTTP2Wire", "Service",
+        "DownstreamSession", "DownstreamConnection", "HTTP2Session", "HTTP2Wire",
+        "DownstreamService",
         "StreamSocket",
     ]
     /// The types of the objects of an idle upstream connection.

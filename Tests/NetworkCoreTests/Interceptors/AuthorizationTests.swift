@@ -1,3 +1,4 @@
+import NetproxySettings
 import NetworkCore
 import OAuth
 import Synchronization
@@ -7,7 +8,7 @@ import Testing
 @Suite struct AuthorizationTests {
     private func send(
         _ headers: HTTPHeaders,
-        _ policy: AuthorizationInterceptor.ClientCredentialPolicy,
+        _ policy: ClientCredentialPolicy,
         authorizer: StaticAuthorizer? = nil,
         origin: Origin = OAuthHarness.apiOrigin
     ) async throws -> (HTTPHeaders, RequestContext) {

@@ -1,3 +1,4 @@
+import NetproxySettings
 import NetworkCore
 import OAuth
 import TestSupport
@@ -17,11 +18,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (AuthorizationInterceptor.ClientCredentialPolicy.replace, "Bearer ours"),
+        (ClientCredentialPolicy.replace, "Bearer ours"),
         (.keep, "Basic a"),
     ])
     func `a retry carries the same credential as the first attempt`(
-        policy: AuthorizationInterceptor.ClientCredentialPolicy,
+        policy: ClientCredentialPolicy,
         expected: String
     ) async throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
@@ -74,10 +75,10 @@ import Testing
     }
 
     @Test(arguments: [
-        AuthorizationInterceptor.ClientCredentialPolicy.replace, .keep, .reject,
+        ClientCredentialPolicy.replace, .keep, .reject,
     ])
     func `a retry does not mistake our credential for the client's`(
-        policy: AuthorizationInterceptor.ClientCredentialPolicy
+        policy: ClientCredentialPolicy
     ) async throws {
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let key = try StaticAuthorizer.header("X-Api-Key", Secret("key"))

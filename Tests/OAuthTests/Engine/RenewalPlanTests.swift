@@ -120,7 +120,7 @@ import Testing
         return plan
     }
 
-    private static func words(_ step: RenewalPlan.Step) -> String {
+    private static func words(_ step: RenewalPlan.NextAction) -> String {
         switch step {
         case .send: "send"
         case .sendWithNewSecret: "send with new secret"

@@ -1,3 +1,4 @@
+import NetproxySettings
 import NetworkCore
 import OAuth
 import Testing
@@ -8,8 +9,8 @@ import Testing
         _ key: Secret = SampleKeys.p256,
         id: String? = "K1",
         type: String? = "JWT",
-        claims: [String: SelfSignedToken.Claim] = ["iss": .text("TEAM")],
-        stamps: Set<SelfSignedToken.Stamp> = [.issuedAt, .expiry],
+        claims: [String: TokenClaim] = ["iss": .text("TEAM")],
+        stamps: Set<TokenStamp> = [.issuedAt, .expiry],
         lifetime: Duration = .seconds(1200)
     ) throws -> SelfSignedToken {
         SelfSignedToken(

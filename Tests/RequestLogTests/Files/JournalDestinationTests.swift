@@ -1,5 +1,6 @@
 import NetproxyHTTPMessage
 import NetproxyRequestLog
+import NetproxySettings
 import NetproxySystem
 import NetworkCore
 import Testing

@@ -1,5 +1,6 @@
 import NetproxyBytes
 import NetproxyRequestLog
+import NetproxySettings
 import NetproxySystem
 import Synchronization
 import Testing

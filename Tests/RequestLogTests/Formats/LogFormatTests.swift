@@ -2,6 +2,7 @@ import FoundationEssentials
 import NetproxyBytes
 import NetproxyHTTPMessage
 import NetproxyRequestLog
+import NetproxySettings
 import NetworkCore
 import Testing
 

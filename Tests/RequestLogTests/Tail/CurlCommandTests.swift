@@ -47,7 +47,7 @@ import Testing
 
     @Test(arguments: [
         (
-            CurlCommand.Place.parameter("key"), "/v1/42?a=1",
+            CurlCommand.CredentialLocation.parameter("key"), "/v1/42?a=1",
             "'https://h/v1/42?a=1&key=<credential C>'"
         ),
         (.parameter("key"), "/v1/42", "'https://h/v1/42?key=<credential C>'"),
@@ -59,7 +59,7 @@ import Testing
         ),
     ])
     func `a curl command names the credential in its place`(
-        place: CurlCommand.Place,
+        place: CurlCommand.CredentialLocation,
         target: String,
         command: String
     ) throws {

@@ -4,7 +4,7 @@
 /// requests ever new names does not displace a name from the configuration.
 struct ResolvedNames {
     /// The addresses of one name.
-    struct Answer {
+    struct Lookup {
         var addresses: [SocketAddress]
         var learned: UInt64
         var expiry: UInt64
@@ -27,14 +27,14 @@ struct ResolvedNames {
     /// The maximum number of names from each source.
     private static let limit = 1024
 
-    private var answers: [String: Answer] = [:]
+    private var answers: [String: Lookup] = [:]
     /// The names of each source in order of arrival.
     private var arrivals: [Resolver.Source: [String]] = [:]
 
-    subscript(host: String) -> Answer? { answers[host] }
+    subscript(host: String) -> Lookup? { answers[host] }
 
     /// Changes the result for a name, if one exists.
-    mutating func change(_ host: String, _ body: (inout Answer) -> Void) {
+    mutating func change(_ host: String, _ body: (inout Lookup) -> Void) {
         guard var answer = answers[host] else { return }
         body(&answer)
         answers[host] = answer
@@ -58,7 +58,7 @@ struct ResolvedNames {
         let earlier = answers[host]
         // A name from the configuration keeps that source when a client also uses it.
         let owner = earlier?.source == .configuration ? .configuration : source
-        answers[host] = Answer(
+        answers[host] = Lookup(
             addresses: addresses,
             learned: learned,
             expiry: expiry,

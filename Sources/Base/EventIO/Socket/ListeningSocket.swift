@@ -9,21 +9,22 @@ package struct ListeningSocket: ~Copyable, Sendable {
     package let address: SocketAddress
     /// Whether systemd opened it.
     package let isInherited: Bool
-    private let place: Place?
+    private let place: SocketFile?
 
     /// The path of a unix socket, and the identity of its file.
-    private struct Place {
+    private struct SocketFile {
         let path: String
         let file: FileStatus?
 
         init(_ path: String) {
             self.path = path
-            file = Place.file(at: path)
+            file = SocketFile.file(at: path)
         }
 
         /// Removes the socket, unless the path now leads to something else, such as another daemon's socket.
         func clear() {
-            guard let file, let present = Place.file(at: path), present.isSameFile(as: file) else {
+            guard let file, let present = SocketFile.file(at: path), present.isSameFile(as: file)
+            else {
                 return
             }
             _ = unsafe unlink(path)
@@ -76,7 +77,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
             throw .system("cannot listen on \(wanted): \(reason)\(advice)")
         }
         if case .unix(let path) = wanted.kind {
-            place = Place(path)
+            place = SocketFile(path)
             address = wanted
         } else {
             place = nil

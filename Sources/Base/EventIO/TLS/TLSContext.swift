@@ -1,29 +1,11 @@
 import CNetproxyOpenSSL
-package import NetproxyBytes
+import NetproxyBytes
+package import NetproxySettings
 import NetproxySystem
 
-/// The requirements of a client on a TLS peer, shared by all connections with the same requirements.
+/// The demands of a client on a TLS peer, shared by all connections with the same demands.
 // SAFETY: an SSL_CTX counts its references atomically and is not changed after `init`.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// The requirements, and our own certificate.
-    package struct Options: Sendable, Hashable {
-        /// A PEM file with the trusted certificates, or the PEM text itself; `nil` for the system's roots.
-        package var authorities: String?
-        /// Whether the system's roots are trusted in addition to `authorities`.
-        package var addsSystemRoots = false
-        /// Whether TLS 1.2 is refused.
-        package var requiresTLS13 = false
-        /// A PEM file with our own certificate chain, and one with its key, or the PEM texts themselves.
-        package var certificate: String?
-        package var key: String?
-        /// The pinned keys, of which the chain must contain one; empty accepts any chain.
-        package var pins: [CertificatePin] = []
-        /// Whether a chain without a pinned key is refused rather than only reported.
-        package var enforcesPins = true
-
-        package init() {}
-    }
-
     let context: OpaquePointer
     let pins: Set<CertificatePin>
     let enforcesPins: Bool
@@ -31,17 +13,17 @@ import NetproxySystem
     /// Reads the files and checks that the certificate matches the key.
     ///
     /// - Throws: `IOError.system` that names the file and OpenSSL's reason.
-    package init(_ options: Options) throws(IOError) {
+    package init(_ demands: TLSDemands) throws(IOError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw .system("OpenSSL: \(openSSLError())")
         }
         unsafe self.context = context
-        pins = Set(options.pins)
-        enforcesPins = options.enforcesPins
+        pins = Set(demands.pins)
+        enforcesPins = demands.pinMode == .enforce
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        let minimum = options.requiresTLS13 ? TLS1_3_VERSION : TLS1_2_VERSION
+        let minimum = demands.minimum == .v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION
         _ = unsafe netproxy_SSL_CTX_set_minimum(context, minimum)
         unsafe netproxy_SSL_CTX_read_ahead(context)
         let mode =
@@ -49,25 +31,25 @@ import NetproxySystem
             | SSL_MODE_RELEASE_BUFFERS
         _ = unsafe netproxy_SSL_CTX_set_mode(context, Int(mode))
         _ = unsafe SSL_CTX_set_options(context, UInt64(1) << 30)  // SSL_OP_NO_RENEGOTIATION
-        if let text = options.authorities, PEMText.isOne(text) {
+        if let text = demands.authorities, PEMText.isOne(text) {
             try trust(text)
-        } else if let file = options.authorities {
+        } else if let file = demands.authorities {
             guard unsafe SSL_CTX_load_verify_locations(context, file, nil) == 1 else {
                 throw .system("the CA file \(file) cannot be used: \(openSSLError())")
             }
         }
-        if options.authorities == nil || options.addsSystemRoots {
+        if demands.authorities == nil || demands.systemRoots == .trusted {
             guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
                 throw .system("the system's CA certificates cannot be used: \(openSSLError())")
             }
         }
-        guard let certificate = options.certificate, let key = options.key else { return }
-        if PEMText.isOne(certificate) {
-            try show(certificate)
-        } else if unsafe SSL_CTX_use_certificate_chain_file(context, certificate) != 1 {
-            throw .system("the certificate \(certificate) cannot be used: \(openSSLError())")
+        guard let own = demands.clientCertificate else { return }
+        if PEMText.isOne(own.certificate) {
+            try show(own.certificate)
+        } else if unsafe SSL_CTX_use_certificate_chain_file(context, own.certificate) != 1 {
+            throw .system("the certificate \(own.certificate) cannot be used: \(openSSLError())")
         }
-        try readKey(key)
+        try readKey(own.key)
     }
 
     /// Trusts the certificates in a text.

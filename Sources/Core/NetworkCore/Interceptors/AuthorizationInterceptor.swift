@@ -1,15 +1,7 @@
+package import NetproxySettings
+
 /// Adds exactly one credential to each attempt, and only for the configured origins.
 public struct AuthorizationInterceptor: RequestInterceptor {
-    /// The treatment of a request with its own credential.
-    package enum ClientCredentialPolicy: String, Sendable {
-        /// The channel's credential replaces it.
-        case replace
-        /// The client's credential is sent unchanged, without the channel's.
-        case keep
-        /// The request is refused (403).
-        case reject
-    }
-
     private let authorizer: any Authorizing
     private let place: CredentialPlace
     private let origins: [Origin]

@@ -11,7 +11,7 @@ package struct FallbackInterceptor: RequestInterceptor {
     /// A credential, with the chain that authorizes a request with it and sends it.
     package struct Account: Sendable {
         let chain: RequestChain
-        let rest: CredentialRest
+        let rest: CredentialCoolDown
     }
 
     private let accounts: [Account]

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// The only order in which interceptors process a request, outermost first.
 ///
 /// Channels of the daemon and of programs set the steps that they use; the others are omitted. Add a new
@@ -13,7 +15,7 @@ package struct InterceptorStack: Sendable {
         /// The name of the identity, for the log; `nil` without names.
         package var identity: String?
         /// The cool-down of the credential, if there are others.
-        package var rest = CredentialRest()
+        package var rest = CredentialCoolDown()
         /// The place of the credential in a request; `nil` selects the authorizer's own field.
         package var place: CredentialPlace?
         /// The only origin that may receive the credential.
@@ -27,7 +29,7 @@ package struct InterceptorStack: Sendable {
         /// The store for longer bodies; `nil` if they are not kept.
         package var spill: BodySpill?
         /// The treatment of the client's own credential.
-        package var onClientCredential = AuthorizationInterceptor.ClientCredentialPolicy.replace
+        package var onClientCredential = ClientCredentialPolicy.replace
 
         /// Creates a value that authorizes requests with the credentials of an authorizer.
         package init(by authorizer: any Authorizing, for origin: Origin, replayLimit: Int) {
@@ -62,7 +64,7 @@ package struct InterceptorStack: Sendable {
     package var originGuard: OriginGuard?
 
     /// The cool-downs, if there are several credentials.
-    package var rests: [CredentialRest] {
+    package var rests: [CredentialCoolDown] {
         spareSignings.isEmpty ? [] : ([signing].compactMap { $0 } + spareSignings).map(\.rest)
     }
 
@@ -71,15 +73,15 @@ package struct InterceptorStack: Sendable {
 
     /// Returns the chain of the interceptors in their order, with a transport at the end.
     package func chain(to transport: any HTTPTransport) -> RequestChain {
-        let order: [[RequestChain.Step]] = [
+        let order: [[RequestChain.Link]] = [
             // First, so that every attempt gets the same fields.
-            steps(headers, RequestChain.Step.headers),
+            steps(headers, RequestChain.Link.headers),
             // Outside retries and authorization, so that each of them sees one request and one response.
-            interceptors.map { .other(RequestChain.Place($0)) },
+            interceptors.map { .other(RequestChain.Boxed($0)) },
             // After them, to add only the fields that no other step has set.
-            steps(fallbacks, RequestChain.Step.headers),
+            steps(fallbacks, RequestChain.Link.headers),
             // Inside the program's interceptors, which see the same content as the program.
-            steps(codings.map(CodingInterceptor.init), RequestChain.Step.coding),
+            steps(codings.map(CodingInterceptor.init), RequestChain.Link.coding),
             // Inside the program's interceptors, which see one response; outside the steps that apply to one
             // URL.
             steps(
@@ -90,13 +92,13 @@ package struct InterceptorStack: Sendable {
                         elsewhere: beyondItsOrigin.chain(to: transport)
                     )
                 },
-                RequestChain.Step.redirect
+                RequestChain.Link.redirect
             ),
             // For each URL, because a redirect both sets and receives cookies.
-            cookies.map { [.other(RequestChain.Place($0))] } ?? [],
+            cookies.map { [.other(RequestChain.Boxed($0))] } ?? [],
             // Around reauthorization, so that a connection failure during the replay after a 401 is retried,
             // too.
-            steps(retry, RequestChain.Step.retry),
+            steps(retry, RequestChain.Link.retry),
             // Inside retries, which wait; another credential is tried immediately.
             accounts(to: transport),
         ]
@@ -105,7 +107,7 @@ package struct InterceptorStack: Sendable {
 
     /// Returns the authorization steps: in this chain for one credential, in a chain per credential for
     /// several.
-    private func accounts(to transport: any HTTPTransport) -> [RequestChain.Step] {
+    private func accounts(to transport: any HTTPTransport) -> [RequestChain.Link] {
         guard let signing, !spareSignings.isEmpty else { return steps(of: signing) }
         let accounts = ([signing] + spareSignings).map { signing in
             FallbackInterceptor.Account(
@@ -115,7 +117,7 @@ package struct InterceptorStack: Sendable {
         }
         return [
             .other(
-                RequestChain.Place(
+                RequestChain.Boxed(
                     FallbackInterceptor(
                         accounts,
                         clock: signing.authorizer.clock,
@@ -128,8 +130,8 @@ package struct InterceptorStack: Sendable {
     }
 
     /// Returns the steps for each attempt with a credential.
-    private func steps(of signing: Signing?) -> [RequestChain.Step] {
-        let order: [[RequestChain.Step]] = [
+    private func steps(of signing: Signing?) -> [RequestChain.Link] {
+        let order: [[RequestChain.Link]] = [
             // Outside authorization, so that the second attempt gets the new credential.
             steps(
                 signing.map {
@@ -141,15 +143,15 @@ package struct InterceptorStack: Sendable {
                         refusals: $0.refusals
                     )
                 },
-                RequestChain.Step.reauthorization
+                RequestChain.Link.reauthorization
             ),
             // Inside the steps that keep content for another attempt, because it uses their copy.
             steps(
                 lengthLimit > 0 ? LengthInterceptor(limit: lengthLimit) : nil,
-                RequestChain.Step.length
+                RequestChain.Link.length
             ),
             // After all steps that could change the destination.
-            steps(originGuard, RequestChain.Step.originGuard),
+            steps(originGuard, RequestChain.Link.originGuard),
             // Last, because the credential must match the request as it is sent.
             steps(
                 signing.map {
@@ -162,7 +164,7 @@ package struct InterceptorStack: Sendable {
                         identity: $0.identity
                     )
                 },
-                RequestChain.Step.authorization
+                RequestChain.Link.authorization
             ),
         ]
         return order.flatMap { $0 }
@@ -180,8 +182,8 @@ package struct InterceptorStack: Sendable {
     /// Returns the step of an interceptor, if there is one.
     private func steps<Interceptor>(
         _ interceptor: Interceptor?,
-        _ step: (RequestChain.Place<Interceptor>) -> RequestChain.Step
-    ) -> [RequestChain.Step] {
-        interceptor.map { [step(RequestChain.Place($0))] } ?? []
+        _ step: (RequestChain.Boxed<Interceptor>) -> RequestChain.Link
+    ) -> [RequestChain.Link] {
+        interceptor.map { [step(RequestChain.Boxed($0))] } ?? []
     }
 }

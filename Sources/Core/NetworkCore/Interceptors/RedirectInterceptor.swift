@@ -32,7 +32,7 @@ struct RedirectInterceptor: RequestInterceptor {
     ) async throws -> Response {
         var request = request
         var chain = next
-        var asked = [Place(request)]
+        var asked = [SentTarget(request)]
         var response = try await chain.send(request, context: &context)
         while !accepts(response) {
             let following: Request
@@ -61,7 +61,7 @@ struct RedirectInterceptor: RequestInterceptor {
             )
             if following.origin != request.origin { chain = elsewhere }
             request = following
-            asked.append(Place(request))
+            asked.append(SentTarget(request))
             let destination = RequestContext.Destination(
                 origin: request.origin,
                 target: request.target
@@ -75,7 +75,7 @@ struct RedirectInterceptor: RequestInterceptor {
     }
 
     /// A sent request, identified by its method and URL.
-    private struct Place: Equatable {
+    private struct SentTarget: Equatable {
         let method: HTTPMethod
         let url: String
 
@@ -97,7 +97,7 @@ struct RedirectInterceptor: RequestInterceptor {
     private func following(
         _ request: Request,
         _ response: Response,
-        _ asked: [Place]
+        _ asked: [SentTarget]
     ) throws(Refusal) -> Request {
         guard let location = response.headers[.location] else {
             throw Refusal("it has no Location")
@@ -120,7 +120,8 @@ struct RedirectInterceptor: RequestInterceptor {
             throw Refusal("it leads from https to http")
         }
         guard
-            !asked.contains(Place(following)) || response.headers.contains(HTTPFieldName.setCookie)
+            !asked.contains(SentTarget(following))
+                || response.headers.contains(HTTPFieldName.setCookie)
         else {
             throw Refusal("it leads back to what was asked already")
         }

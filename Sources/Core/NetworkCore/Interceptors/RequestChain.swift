@@ -21,10 +21,10 @@ public struct RequestChain: Sendable {
 
     /// Creates a chain.
     public init(_ interceptors: [any RequestInterceptor], transport: any HTTPTransport) {
-        self.init(interceptors.map { .other(Place($0)) }, transport: transport)
+        self.init(interceptors.map { .other(Boxed($0)) }, transport: transport)
     }
 
-    init(_ steps: [Step], transport: any HTTPTransport) {
+    init(_ steps: [Link], transport: any HTTPTransport) {
         self.init(Links(steps, transport), position: 0)
     }
 
@@ -225,10 +225,10 @@ public struct RequestChain: Sendable {
 
 extension RequestChain {
     private final class Links: Sendable {
-        let steps: [Step]
+        let steps: [Link]
         let transport: any HTTPTransport
 
-        init(_ steps: [Step], _ transport: any HTTPTransport) {
+        init(_ steps: [Link], _ transport: any HTTPTransport) {
             self.steps = steps
             self.transport = transport
         }

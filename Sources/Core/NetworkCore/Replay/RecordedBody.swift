@@ -4,7 +4,7 @@ import NetproxySystem
 /// The recorded part of a body: its beginning in memory, the rest in a file.
 struct RecordedBody {
     /// The location of the content at a position.
-    enum Place {
+    enum ContentLocation {
         case memory(ByteSlice)
         case file(SpillFile, offset: Int, count: Int)
     }
@@ -47,7 +47,7 @@ struct RecordedBody {
     }
 
     /// Returns the content at a position, which must be in the file or at the start of a piece.
-    func place(at position: Int) -> Place? {
+    func place(at position: Int) -> ContentLocation? {
         if position >= count { return nil }
         if let file, position >= memoryCount {
             return .file(

@@ -68,7 +68,7 @@ public final class ReplayBuffer: Sendable {
     }
 
     /// The next action of a body.
-    private enum Step {
+    private enum NextAction {
         case piece(ByteSlice)
         case stored(SpillFile, offset: Int, count: Int)
         case end
@@ -184,7 +184,7 @@ public final class ReplayBuffer: Sendable {
         }
     }
 
-    private func step(_ state: inout State, _ owner: Int, _ position: Int) -> Step {
+    private func step(_ state: inout State, _ owner: Int, _ position: Int) -> NextAction {
         if owner != state.owner || state.isOwnerDone { return .failed(ReplayBuffer.superseded) }
         switch state.recorded.place(at: position) {
         case .memory(let piece): return .piece(piece)

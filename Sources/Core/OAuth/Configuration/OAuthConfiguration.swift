@@ -1,3 +1,4 @@
+public import NetproxySettings
 public import NetworkCore
 
 /// The client, the authorization server, and how tokens are requested and renewed.
@@ -7,22 +8,7 @@ public struct OAuthConfiguration: Sendable {
     public typealias TokenEndpoint = ServerEndpoint
 
     /// The client's authentication (RFC 6749 §2.3.1).
-    ///
-    /// Explicit, never probed: a wrong guess could spend the refresh token.
-    public enum ClientAuthentication: String, Sendable {
-        /// HTTP Basic, with id and secret form-encoded first (RFC 6749 §2.3.1).
-        case basic
-        /// HTTP Basic without that encoding, for servers that do not decode it.
-        case basicRaw
-        /// `client_id` and `client_secret` in the form.
-        case post
-        /// A client assertion (RFC 7523 §2.2), signed with `clientKey`.
-        case privateKeyJWT = "private_key_jwt"
-        /// The certificate of the connection (RFC 8705 §2); `client_id` in the form.
-        case tls
-        /// `client_id` alone: a public client.
-        case none
-    }
+    public typealias ClientAuthentication = NetproxySettings.ClientAuthentication
 
     /// The grant presented to the token endpoint.
     public enum Grant: Sendable {

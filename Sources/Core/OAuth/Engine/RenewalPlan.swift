@@ -43,7 +43,7 @@ struct RenewalPlan: Equatable {
     }
 
     /// The next action of the performer.
-    enum Step: Equatable {
+    enum NextAction: Equatable {
         /// Send the request again with the same grant.
         case send
         /// Read the client's secret. Send the request again with a new one; without one, call `next` again.
@@ -86,7 +86,7 @@ struct RenewalPlan: Equatable {
     }
 
     /// Returns the next step after a refusal.
-    mutating func next(after refusal: Refusal) -> Step {
+    mutating func next(after refusal: Refusal) -> NextAction {
         let remedy = Remedy.allCases.first {
             refusal.remedies.contains($0) && allowed.contains($0) && !used.contains($0)
         }

@@ -498,7 +498,7 @@ struct TokenEngine {
     }
 
     /// Returns the record with a change.
-    func record(with entry: TokenLedger.Entry) -> TokenRecord { ledger.record(with: entry) }
+    func record(with entry: TokenLedger.RecordChange) -> TokenRecord { ledger.record(with: entry) }
 
     /// Replaces the record in memory; returns the draft to write, if it may be written.
     mutating func stage(_ next: TokenRecord, presented: Secret?) -> TokenLedger.Draft? {

@@ -2,7 +2,7 @@ import NetworkCore
 
 extension TokenLedger {
     /// A change that a renewal makes to the record.
-    enum Entry {
+    enum RecordChange {
         /// The refresh token is about to be presented: while this stands, it may be spent.
         case announcement(of: Secret, at: UnixTime)
         /// The response says that the refresh token was not spent.
@@ -16,7 +16,7 @@ extension TokenLedger {
     }
 
     /// Returns the record in memory with a change.
-    func record(with entry: Entry) -> TokenRecord {
+    func record(with entry: RecordChange) -> TokenRecord {
         switch entry {
         case .announcement(let token, let now): announcing(token, at: now)
         case .retraction: withoutIntent()

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetproxySettings
 package import NetworkCore
 
 /// Requests the token of a GitHub App's installation: the app signs a JWT, and presents it with the

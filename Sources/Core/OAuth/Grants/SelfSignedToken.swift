@@ -1,45 +1,17 @@
 import FoundationEssentials
+package import NetproxySettings
 package import NetworkCore
 
 /// A JSON Web Token (RFC 7519) that an API takes as it is: its claims are the user's, its times those of
 /// the moment it is signed.
 package struct SelfSignedToken: Sendable {
-    /// The value of a claim.
-    package indirect enum Claim: Sendable, Hashable, Encodable {
-        case text(String)
-        case flag(Bool)
-        case number(Int)
-        case list([String])
-        case object([String: Claim])
-
-        package func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            switch self {
-            case .text(let text): try container.encode(text)
-            case .flag(let flag): try container.encode(flag)
-            case .number(let number): try container.encode(number)
-            case .list(let texts): try container.encode(texts)
-            case .object(let members): try container.encode(members)
-            }
-        }
-    }
-
-    /// A claim that depends on the moment.
-    package enum Stamp: String, Sendable {
-        case issuedAt = "iat"
-        case expiry = "exp"
-        case notBefore = "nbf"
-        /// Another one in each token.
-        case id = "jti"
-    }
-
     /// The maximum age of `iat`: GitHub advises 60 s, for machines whose clock is ahead.
     private static let allowance = Duration.seconds(60)
 
     private let key: SigningKey
     private let type: String?
-    private let claims: [String: Claim]
-    private let stamps: Set<Stamp>
+    private let claims: [String: TokenClaim]
+    private let stamps: Set<TokenStamp>
     /// From `iat` to `exp`: no API has then to accept a longer one than was configured.
     private let lifetime: Duration
 
@@ -54,8 +26,8 @@ package struct SelfSignedToken: Sendable {
     package init(
         key: SigningKey,
         type: String? = "JWT",
-        claims: [String: Claim],
-        stamps: Set<Stamp> = [.issuedAt, .expiry],
+        claims: [String: TokenClaim],
+        stamps: Set<TokenStamp> = TokenStamp.usual,
         lifetime: Duration
     ) {
         self.key = key

@@ -225,7 +225,7 @@ struct TokenRenewal {
         plan.present(manager.engine.history(of: token))
         let before = manager.engine.bookmark
         guard before.record?.rotates != false else { return nil }
-        let entry = TokenLedger.Entry.announcement(of: token, at: clock.wallNow)
+        let entry = TokenLedger.RecordChange.announcement(of: token, at: clock.wallNow)
         switch await access.save(entry, for: manager) {
         case .overtaken: return manager.yieldToStored()
         // Another client's tokens may be stored, which a newly configured refresh token replaces.

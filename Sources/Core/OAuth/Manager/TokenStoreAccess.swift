@@ -225,7 +225,7 @@ struct TokenStoreAccess: Sendable {
     /// Changes the record and writes it.
     @discardableResult
     func save(
-        _ entry: TokenLedger.Entry,
+        _ entry: TokenLedger.RecordChange,
         presented: Secret? = nil,
         for manager: isolated OAuthManager
     ) async -> TokenLedger.Saving {

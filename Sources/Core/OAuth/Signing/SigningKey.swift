@@ -6,14 +6,7 @@ public import NetworkCore
 /// No description shows the key.
 public struct SigningKey: Sendable {
     /// The algorithm, by its name in a JOSE header (RFC 7518 §3.1, RFC 8037 §3.1).
-    public enum Algorithm: String, Sendable, Hashable {
-        /// RSA with SHA-256.
-        case rs256 = "RS256"
-        /// ECDSA with P-256 and SHA-256.
-        case es256 = "ES256"
-        /// Ed25519.
-        case edDSA = "EdDSA"
-    }
+    public typealias Algorithm = SignatureAlgorithm
 
     private let key: PrivateKey
 

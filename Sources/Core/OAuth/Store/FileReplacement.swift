@@ -6,7 +6,7 @@ import NetproxySystem
 /// before the call returns.
 struct FileReplacement {
     /// One step; each blocks.
-    enum Step: Equatable {
+    enum Operation: Equatable {
         /// Removes the remains of an earlier replacement that crashed.
         case removeLeftover
         /// Writes the content to the temporary file, which only its owner may read.
@@ -33,8 +33,8 @@ struct FileReplacement {
     private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
     /// The steps, in order.
-    var steps: [Step] {
-        let keeping = damagedName.map { [Step.keepDamaged(as: $0)] } ?? []
+    var steps: [Operation] {
+        let keeping = damagedName.map { [Operation.keepDamaged(as: $0)] } ?? []
         return [.removeLeftover, .write, .synchronizeFile] + keeping
             + [.rename, .synchronizeDirectory]
     }
@@ -51,7 +51,7 @@ struct FileReplacement {
     }
 
     /// Takes one step.
-    func perform(_ step: Step) throws(FileError) {
+    func perform(_ step: Operation) throws(FileError) {
         switch step {
         case .removeLeftover: try FileSystem.remove(temporary)
         case .write: try FileDescriptor(temporary, .createPrivate).writeAll(content)

@@ -41,7 +41,7 @@ extension HTTP1Limits {
 }
 
 /// The facts about a sent request that are needed to read its response.
-struct AwaitedAnswer {
+struct AwaitedResponse {
     let method: HTTPMethod
     /// The protocols to which the request offered to switch.
     let upgrade: String?

@@ -8,7 +8,7 @@ import NetworkCore
 extension UpstreamConnection {
     /// Reads heads until the final one is in `head`, and passes interim ones on.
     func readHead(
-        answering question: AwaitedAnswer,
+        answering question: AwaitedResponse,
         context: inout RequestContext,
         until fixed: UInt64,
         during upload: Upload?
@@ -50,7 +50,7 @@ extension UpstreamConnection {
     // Never inlined: its variables would otherwise enlarge the frame that is kept while a request waits.
     @inline(never)
     private func next(
-        answering question: AwaitedAnswer,
+        answering question: AwaitedResponse,
         _ context: inout RequestContext,
         from source: Source
     ) throws -> Arrival {

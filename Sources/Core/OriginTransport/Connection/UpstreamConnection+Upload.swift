@@ -20,7 +20,7 @@ extension UpstreamConnection {
             throw fault(.aborted, in: .sending)
         }
         let started = loop.now
-        let question = AwaitedAnswer(to: request)
+        let question = AwaitedResponse(to: request)
         let isExpecting = request.headers.contains(HTTPFieldName.expect)
         if let rest = try start(consume request) { try await send(rest, until: limit) }
         let upload = Upload(

@@ -172,7 +172,7 @@ final class UpstreamConnection: TimerEntry {
                     until: limit
                 )
             }
-            let question = AwaitedAnswer(to: request)
+            let question = AwaitedResponse(to: request)
             if let rest = try start(consume request) { try await send(rest, until: limit) }
             try await readHead(
                 answering: question,

@@ -1,4 +1,5 @@
 package import NetproxyEventIO
+public import NetproxySettings
 package import NetworkCore
 
 /// The rules for opening, keeping and closing connections to an origin.
@@ -16,17 +17,7 @@ public struct UpstreamOptions: Sendable {
     }
 
     /// The versions of HTTP that connections may use.
-    @nonexhaustive
-    public enum HTTPVersions: Sendable, Hashable {
-        /// HTTP/2 or HTTP/1.1 with TLS, as the origin chooses (ALPN, RFC 7301); HTTP/1.1 without TLS.
-        case automatic
-        /// HTTP/1.1.
-        case http1
-        /// HTTP/2 only: by ALPN with TLS, by prior knowledge without (RFC 9113 §3.3).
-        case http2
-        /// HTTP/2 only, without ALPN: by prior knowledge over TLS as well.
-        case http2PriorKnowledge
-    }
+    public typealias HTTPVersions = NetproxySettings.HTTPVersions
 
     /// The maximum duration of resolving, connecting and the TLS handshake together.
     ///
@@ -59,13 +50,22 @@ public struct UpstreamOptions: Sendable {
     /// Default `nil`: only the deadline limits the wait.
     public var queueTimeout: Duration?
     /// A PEM file with the trusted certificates, or the PEM text itself; `nil` for the system's roots.
-    public var authorities: String?
+    public var authorities: String? {
+        get { tls.authorities }
+        set { tls.authorities = newValue }
+    }
     /// Whether the system's roots are trusted in addition to `authorities`.
-    public var addsSystemRoots = false
+    public var addsSystemRoots: Bool {
+        get { tls.systemRoots == .trusted }
+        set { tls.systemRoots = newValue ? .trusted : .replaced }
+    }
     /// The minimum TLS version.
     ///
     /// Default 1.2.
-    public var minimumTLSVersion = TLSVersion.tls12
+    public var minimumTLSVersion: TLSVersion {
+        get { tls.minimum == .v1_3 ? .tls13 : .tls12 }
+        set { tls.minimum = newValue == .tls13 ? .v1_3 : .v1_2 }
+    }
     /// A PEM file with our own certificate chain, or the PEM text itself; requires `certificateKey`.
     public var certificate: String?
     /// A PEM file with the key of `certificate`, or the PEM text itself, without a passphrase.
@@ -75,11 +75,16 @@ public struct UpstreamOptions: Sendable {
     /// One certificate of the chain must have one of these keys.
     public var pins: [String] = []
     /// The server name to send and to verify instead of the origin's host.
-    public var serverName: String?
+    public var serverName: String? {
+        get { tls.serverName }
+        set { tls.serverName = newValue }
+    }
     /// The host names or addresses to connect to instead of an origin's host, by host.
     ///
     /// TLS and the `Host` field keep the origin's name. Connections through a proxy ignore them.
     public var hostOverrides: [String: String] = [:]
+    /// The demands on TLS connections, without the values of `certificate`, `certificateKey` and `pins`.
+    package var tls = TLSDemands()
     /// Another proxy on the way to every origin; `nil` uses `proxyEnvironment`, or no proxy.
     public var proxy: ParentProxy?
     /// The proxies of the environment; `nil` ignores `http_proxy` and related variables.
@@ -97,17 +102,7 @@ public struct UpstreamOptions: Sendable {
     public var unixSocket: String?
 
     /// The value of `Host` in requests.
-    package enum SentHost: Sendable, Hashable {
-        /// The origin's authority.
-        case origin
-        /// The request's own field, if it has one.
-        case request
-        /// A name with or without a port.
-        case name(String)
-    }
-
-    /// The value of `Host` in requests.
-    package var host = SentHost.origin
+    package var host = SentHost.upstream
 
     /// The shortest time between two PINGs on an HTTP/2 connection, as servers of gRPC permit them.
     package var pingInterval = Duration.seconds(300)

@@ -2,6 +2,7 @@ import NetproxyBytes
 import NetproxyEventIO
 import NetproxyHTTP1
 import NetproxyHTTPMessage
+import NetproxySettings
 package import NetworkCore
 
 /// The remote end of a pool's connections, with the common parts of all requests to it.
@@ -147,9 +148,9 @@ package final class UpstreamPeer {
 
     private func host(of request: borrowing Request) -> String {
         switch options.host {
-        case .origin: return request.origin.authority
+        case .upstream: return request.origin.authority
         case .name(let name): return name
-        case .request:
+        case .app:
             // HTTP/1.0 requires no `Host`, and an empty one names no host.
             guard let host = request.headers[.host], !host.isEmpty else {
                 return request.origin.authority

@@ -1,4 +1,5 @@
 import NetproxyEventIO
+import NetproxySettings
 import NetworkCore
 
 /// The HTTP/2 connections of a pool, and the requests that wait for one.

@@ -5,7 +5,7 @@ import Synchronization
 /// The cool-downs of a channel's unreachable upstreams.
 ///
 /// All loops share them, so that an outage costs one failed attempt rather than one per loop.
-package final class UpstreamRests: Sendable {
+package final class UpstreamCoolDowns: Sendable {
     /// The end of each cool-down on the loops' clock; until then, the upstream is tried last.
     private let ends: Mutex<[UInt64]>
     /// Whether any cool-down is set; the lock is skipped in the usual case of none.
@@ -88,9 +88,9 @@ extension UpstreamRoute {
 package struct FailoverTransport: HTTPTransport {
     private final class Routes {
         let all: [UpstreamRoute]
-        let rests: UpstreamRests
+        let rests: UpstreamCoolDowns
 
-        init(_ all: [UpstreamRoute], _ rests: UpstreamRests) {
+        init(_ all: [UpstreamRoute], _ rests: UpstreamCoolDowns) {
             self.all = all
             self.rests = rests
         }
@@ -113,7 +113,7 @@ package struct FailoverTransport: HTTPTransport {
     private let routes: LoopBound<Routes>
 
     /// Sends over several pools of one loop; at least one, and as many as `rests` has entries.
-    package init(_ routes: [UpstreamRoute], _ rests: UpstreamRests, on loop: EventLoop) {
+    package init(_ routes: [UpstreamRoute], _ rests: UpstreamCoolDowns, on loop: EventLoop) {
         self.routes = LoopBound(Routes(routes, rests), on: loop)
     }
 

@@ -1,6 +1,7 @@
 import NetproxyBytes
 package import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxySettings
 import NetproxySystem
 public import NetworkCore
 import Synchronization
@@ -39,7 +40,7 @@ public final class PooledTransport: HTTPTransport {
         try options.check()
         do {
             // Read the files first: a started loop runs until it is stopped.
-            let tls = try LazyTLS(options.tls())
+            let tls = try LazyTLS(options.demands())
             let loop = try EventLoop()
             try loop.start()
             self.init(options, tls, loop, .own)
@@ -59,7 +60,7 @@ public final class PooledTransport: HTTPTransport {
         on loop: EventLoop,
         _ ownership: LoopOwnership = .shared
     ) throws {
-        self.init(options, try LazyTLS(options.tls()), loop, ownership)
+        self.init(options, try LazyTLS(options.demands()), loop, ownership)
     }
 
     private init(
@@ -263,20 +264,19 @@ public final class PooledTransport: HTTPTransport {
 ///
 /// Files that a program names are read immediately, so that an error is reported when they are named.
 private final class LazyTLS: Sendable {
-    private let options: TLSContext.Options
+    private let demands: TLSDemands
     private let made: Mutex<TLSContext?>
 
-    init(_ options: TLSContext.Options) throws(IOError) {
-        self.options = options
-        let namesFiles = options.authorities != nil || options.certificate != nil
-        made = Mutex(namesFiles ? try TLSContext(options) : nil)
+    init(_ demands: TLSDemands) throws(IOError) {
+        self.demands = demands
+        made = Mutex(demands.files.isEmpty ? nil : try TLSContext(demands))
     }
 
     func context() throws(NetworkError) -> TLSContext {
         do throws(IOError) {
             return try made.withLock { (made) throws(IOError) in
                 if let made { return made }
-                let context = try TLSContext(options)
+                let context = try TLSContext(demands)
                 made = context
                 return context
             }
@@ -307,16 +307,14 @@ private final class ShutdownWaiter: Sendable {
 }
 
 extension UpstreamOptions {
-    /// Returns the TLS options for the peer.
+    /// Returns the demands on the TLS peer.
     ///
     /// - Throws: `proxy_internal_error` that names an invalid pin.
-    fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
-        var tls = TLSContext.Options()
-        tls.authorities = authorities
-        tls.addsSystemRoots = addsSystemRoots
-        tls.requiresTLS13 = minimumTLSVersion == .tls13
-        tls.certificate = certificate
-        tls.key = certificateKey
+    fileprivate func demands() throws(NetworkError) -> TLSDemands {
+        var tls = tls
+        if let certificate, let key = certificateKey {
+            tls.clientCertificate = TLSDemands.ClientCertificate(certificate: certificate, key: key)
+        }
         for text in pins {
             guard let pin = CertificatePin(text: text) else {
                 throw UpstreamOptions.unusable("pins", "sha256/ and the base64 of 32 bytes", text)

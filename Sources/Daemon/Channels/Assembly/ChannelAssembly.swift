@@ -5,6 +5,7 @@ package import NetproxyEventIO
 import NetproxyHTTPMessage
 package import NetproxyPath
 package import NetproxyRequestLog
+import NetproxySettings
 import NetproxySystem
 import NetworkCore
 package import OAuth
@@ -292,7 +293,7 @@ extension LogLabels {
             channel: channel.name,
             subsystem: channel.log.subsystem,
             category: channel.log.category,
-            query: QueryMode(channel.log.query),
+            query: channel.log.query,
             headers: channel.log.headers.compactMap { HTTPFieldName($0) },
             credentialFields: channel.credentialFields,
             credentialParameter: channel.credentialPlace?.parameter?.name

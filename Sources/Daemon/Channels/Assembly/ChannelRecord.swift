@@ -48,7 +48,7 @@ package struct ChannelRecord: Sendable {
         let origin = try configuration.origin()
         let tls =
             samples == nil && configuration.upstreams.contains { $0.origin.scheme == .https }
-            ? try TLSContext(configuration.tls.options) : nil
+            ? try TLSContext(configuration.tls) : nil
         let proxy = try configuration.proxy.map { settings throws(IOError) in
             let password = settings.login.flatMap { inputs.secrets[$0.password] }
             return try ParentProxy(settings, password, for: "channel \(configuration.name): proxy")

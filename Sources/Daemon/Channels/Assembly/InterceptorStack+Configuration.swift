@@ -46,12 +46,7 @@ extension InterceptorStack {
                 further: account.running.refusals
             )
             signing.spill = spill
-            signing.onClientCredential =
-                switch configuration.onClientCredential {
-                case .replace: .replace
-                case .keep: .keep
-                case .reject: .reject
-                }
+            signing.onClientCredential = configuration.onClientCredential
             return signing
         }
         signing = signings.first

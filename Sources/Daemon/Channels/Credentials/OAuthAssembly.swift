@@ -3,6 +3,7 @@ package import NetproxyConfig
 package import NetproxyEventIO
 import NetproxyHTTPMessage
 import NetproxyPath
+package import NetproxySettings
 import NetproxySystem
 package import NetworkCore
 package import OAuth
@@ -23,7 +24,7 @@ package struct OAuthAssembly: Sendable {
         case look
     }
 
-    private let secrets: SecretReader
+    let secrets: SecretReader
     private let directory: String
     /// The storage of tokens.
     package let state: StatePlace
@@ -98,14 +99,10 @@ package struct OAuthAssembly: Sendable {
             throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
         }
         var configuration = OAuthConfiguration(
-            tokenEndpoint: server,
-            clientID: settings.clientID,
-            clientAuthentication: OAuthConfiguration.ClientAuthentication(
-                settings.clientAuthentication
-            ),
-            grant: try await grant(settings, account),
-            scopes: settings.scopes,
-            audience: settings.audience
+            settings,
+            of: credential,
+            at: server,
+            grant: try await grant(settings, account)
         )
         configuration.refreshEndpoint = settings.refreshURL.map(ServerEndpoint.init)
         configuration.requestFormat = settings.requestFormat == .json ? .json : .form
@@ -113,53 +110,44 @@ package struct OAuthAssembly: Sendable {
             guard let member = TokenResponseMember(rawValue: name) else { continue }
             configuration.responsePointers[member] = pointer
         }
-        configuration.resources = settings.resources
-        configuration.narrowsScope = credential.isNarrowed
-        configuration.issuer = settings.issuer
         configuration.pinned = pinned
         configuration.isDiscovered = configured.discovery != nil
-        if purpose != .look {
-            configuration.clientSecret =
-                try await secret(settings.clientSecret) ?? pinned?.client.secret
-            configuration.rotatingSecret = rotating(
-                configuration.clientSecret,
-                settings.clientSecret,
-                "client_secret",
-                credential
-            )
-            configuration.requestFields = try await fields(settings.tokenFields)
-        }
-        if let key = settings.clientKey, purpose != .look {
-            configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
-            configuration.rotatingSecret = rotating(
-                try await secrets.document(key.key),
-                key.key,
-                "client_key.key",
-                credential
-            ) { pem in _ = try SigningKey(pem: pem) }
-            configuration.clientAssertionAudience = key.audience
-        }
         if let key = settings.proofKey {
             configuration.proof = ProofOfPossession(
                 key: try await signingKey(key, id: nil, "dpop_key")
             )
         }
-        configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
-        configuration.authorizationParameters = settings.authorizationParameters.map {
-            FormParameter($0.name, $0.value)
-        }
-        configuration.use = settings.use == .idToken ? .idToken : .accessToken
-        configuration.refreshBefore = settings.refreshBefore
-        configuration.allowsInsecure = credential.allowInsecure
-        var pooled: any HTTPTransport = shared
-        if purpose != .look, let options = try await ownOptions(credential, settings) {
-            let own = ReplaceableTransport(try PooledTransport(options: options, on: loop))
-            if settings.clientAuthentication == .tls {
-                configuration.rotatingSecret = rotatingCertificate(options, of: own, credential)
+        var transport = OwnRequests(over: shared)
+        if purpose != .look {
+            try await readSecrets(of: settings, credential, into: &configuration)
+            if let own = try await ownTransport(settings, of: credential, &configuration) {
+                transport = OwnRequests(over: own)
             }
-            pooled = own
         }
-        let transport = OwnRequests(over: pooled)
+        return client(
+            settings,
+            configuration,
+            over: transport,
+            to: named == nil ? .discovered : .configured,
+            keeping: try await state.store(of: credential)
+        )
+    }
+
+    /// The knowledge of the token endpoint.
+    private enum Endpoint {
+        case configured
+        /// The endpoint is in the server's metadata.
+        case discovered
+    }
+
+    private func client(
+        _ settings: OAuthSettings,
+        _ configuration: OAuthConfiguration,
+        over transport: OwnRequests,
+        to endpoint: Endpoint,
+        keeping store: any TokenStoring
+    ) -> OAuthClient {
+        let pinned = configuration.pinned
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(
@@ -167,11 +155,11 @@ package struct OAuthAssembly: Sendable {
                 issuer: $0,
                 transport: transport,
                 serverClock: direct.serverClock,
-                plainHTTP: credential.allowInsecure ? .accepted : .refused
+                plainHTTP: configuration.allowsInsecure ? .accepted : .refused
             )
         }
         var service: any OAuthService = direct
-        if named == nil, let metadata {
+        if endpoint == .discovered, let metadata {
             service = DiscoveringTokenClient(direct, directory: metadata)
         }
         if pinned?.client.kind == .registered { service = RegisteredClientService(over: service) }
@@ -180,19 +168,44 @@ package struct OAuthAssembly: Sendable {
             configuration: configuration,
             service: service,
             transport: transport,
-            store: try await state.store(of: credential),
+            store: store,
             metadata: metadata
         )
+    }
+
+    /// Reads the client's secret or key, and the secret fields of token requests.
+    private func readSecrets(
+        of settings: OAuthSettings,
+        _ credential: CredentialConfiguration,
+        into configuration: inout OAuthConfiguration
+    ) async throws {
+        configuration.clientSecret =
+            try await secret(settings.clientSecret) ?? configuration.pinned?.client.secret
+        configuration.rotatingSecret = rotating(
+            configuration.clientSecret,
+            settings.clientSecret,
+            "client_secret",
+            credential
+        )
+        configuration.requestFields = try await fields(settings.tokenFields)
+        guard let key = settings.clientKey else { return }
+        configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
+        configuration.rotatingSecret = rotating(
+            try await secrets.document(key.key),
+            key.key,
+            "client_key.key",
+            credential
+        ) { pem in _ = try SigningKey(pem: pem) }
+        configuration.clientAssertionAudience = key.audience
     }
 
     /// Returns a transport for netproxy's own requests, such as those to the Security Token Service.
     ///
     /// Server certificates are verified like those of the channel's API.
-    package func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
+    package func transport(trustedBy tls: TLSDemands) throws -> any HTTPTransport {
         guard tls.authorities != nil else { return OwnRequests(over: shared) }
         var options = options
-        options.authorities = tls.authorities
-        options.addsSystemRoots = tls.systemRoots == .trusted
+        options.tls = tls.trust
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
     }
 
@@ -254,106 +267,9 @@ package struct OAuthAssembly: Sendable {
             )
         }
         var options = UpstreamOptions(channel, proxy: proxy)
-        options.authorities = channel.tls.authorities
-        options.addsSystemRoots = channel.tls.systemRoots == .trusted
-        options.minimumTLSVersion = channel.tls.minimum == .v1_3 ? .tls13 : .tls12
-        options.certificate = channel.tls.clientCertificate?.certificate
-        options.certificateKey = channel.tls.clientCertificate?.key
-        options.pins =
-            channel.tls.pinMode == .enforce ? channel.tls.pins.map(\.text) : []
         if case .name(let name) = channel.host { options.host = .name(name) }
         options.responseTimeout = .seconds(10)
         return OwnRequests(over: try PooledTransport(options: options, on: loop))
-    }
-
-    private func grant(
-        _ settings: OAuthSettings,
-        _ account: ServiceAccountKey?
-    ) async throws -> OAuthConfiguration.Grant {
-        switch settings.grant {
-        case .clientCredentials: return .clientCredentials
-        case .refreshToken, .authorizationCode, .deviceCode:
-            return .refreshToken(initial: try await secret(settings.refreshToken))
-        case .jwtBearer:
-            guard let assertion = settings.assertion else { break }
-            let (subject, audience) = (assertion.subject, assertion.audience)
-            if let account {
-                return .provided(AssertionGrant(account, subject: subject, audience: audience))
-            }
-            guard case .key(let reference, let id) = assertion.signer else { break }
-            let issuer = assertion.issuer ?? settings.clientID
-            return .provided(
-                AssertionGrant(
-                    key: try await signingKey(reference, id: id, "assertion.key"),
-                    issuer: issuer,
-                    subject: subject ?? issuer,
-                    audience: audience
-                )
-            )
-        case .githubApp:
-            guard let installation = settings.installation else { break }
-            let permissions = installation.permissions.map { ($0.name, $0.access.rawValue) }
-            return .provided(
-                InstallationGrant(
-                    InstallationGrant.Limits(
-                        repositories: installation.repositories,
-                        permissions: Dictionary(permissions) { _, last in last }
-                    )
-                )
-            )
-        case .tokenExchange:
-            guard let exchange = settings.exchange else { break }
-            return .provided(
-                ExchangeGrant(
-                    subject: token(exchange.subjectToken, exchange.subjectTokenType),
-                    actor: exchange.actorToken.map { token($0, exchange.actorTokenType) },
-                    requestedType: exchange.requestedTokenType,
-                    identity: identity(of: [exchange.subjectToken, exchange.actorToken])
-                )
-            )
-        case .byName:
-            guard let grant = settings.grantExtension else { break }
-            let references = grant.secrets.map(\.value)
-            return .provided(
-                ExtensionGrant(
-                    type: grant.type,
-                    secrets: grant.secrets.map { secret in
-                        ExtensionGrant.SecretParameter(
-                            secret.name,
-                            source: source(of: secret.value)
-                        )
-                    },
-                    identity: identity(of: references)
-                )
-            )
-        }
-        throw IOError.system(
-            "auth.oauth has no assertion or token for the grant \(settings.grant.rawValue)"
-        )
-    }
-
-    /// Returns a fingerprint of the sources of the tokens.
-    ///
-    /// Other arguments or another literal may mean another account.
-    private func identity(of references: [SecretReference?]) -> String {
-        references.map { reference in
-            reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
-        }.joined(separator: " ")
-    }
-
-    /// Returns a token whose source is read for each request, because files with tokens are replaced.
-    private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
-        ExchangeGrant.Token(type: type, source: source(of: reference))
-    }
-
-    private func source(
-        of reference: SecretReference,
-        as kind: SecretResolver.Kind = .line
-    ) -> ExchangeGrant.Source {
-        { [resolver = secrets.resolver] in
-            let bytes = try await resolver.resolve(reference, as: kind)
-            return Secret(String(decoding: bytes, as: UTF8.self))
-        }
     }
 
     /// Returns the client's secret, which is read again after the server has rejected it.
@@ -410,42 +326,22 @@ package struct OAuthAssembly: Sendable {
         return known
     }
 
-    private func serviceAccount(_ settings: OAuthSettings) async throws -> ServiceAccountKey? {
-        guard case .serviceAccount(let reference) = settings.assertion?.signer else { return nil }
-        do {
-            return try ServiceAccountKey(json: try await secrets.document(reference))
-        } catch let error as SigningKeyError {
-            throw IOError.system("auth.oauth.assertion.service_account: \(reference): \(error)")
-        }
-    }
-
-    private func signingKey(
-        _ reference: SecretReference,
-        id: String?,
-        _ key: String
-    ) async throws -> SigningKey {
-        do {
-            return try SigningKey(pem: try await secrets.document(reference), id: id)
-        } catch let error as SigningKeyError {
-            throw IOError.system("auth.oauth.\(key): \(reference): \(error)")
-        }
-    }
-
-    private func secret(_ reference: SecretReference?) async throws -> Secret? {
+    func secret(_ reference: SecretReference?) async throws -> Secret? {
         guard let reference else { return nil }
         return try await secrets.secret(reference)
     }
 
-    /// Returns the options of a separate transport to the authorization server; `nil` to use the shared one.
+    /// Returns a separate transport to the authorization server; `nil` to use the shared one.
     ///
     /// The server's certificate is verified like that of the channel's API: by the system's roots, or by the
     /// channel's or identity's own authority. With `client_auth: tls` the client presents its certificate.
-    private func ownOptions(
-        _ credential: CredentialConfiguration,
-        _ settings: OAuthSettings
-    ) async throws -> UpstreamOptions? {
-        let certificate =
-            settings.clientAuthentication == .tls ? credential.tls.clientCertificate : nil
+    private func ownTransport(
+        _ settings: OAuthSettings,
+        of credential: CredentialConfiguration,
+        _ configuration: inout OAuthConfiguration
+    ) async throws -> ReplaceableTransport? {
+        let presents = settings.clientAuthentication == .tls
+        let certificate = presents ? credential.tls.clientCertificate : nil
         guard credential.tls.authorities != nil || certificate != nil || settings.proxy != nil
         else { return nil }
         var options = options
@@ -453,11 +349,13 @@ package struct OAuthAssembly: Sendable {
             let password = try await secret(proxy.login?.password)
             options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
         }
-        options.authorities = credential.tls.authorities
-        options.addsSystemRoots = credential.tls.systemRoots == .trusted
-        options.certificate = certificate?.certificate
-        options.certificateKey = certificate?.key
-        return options
+        options.tls = credential.tls.trust
+        options.tls.clientCertificate = certificate
+        let transport = ReplaceableTransport(try PooledTransport(options: options, on: loop))
+        if presents {
+            configuration.rotatingSecret = rotatingCertificate(options, of: transport, credential)
+        }
+        return transport
     }
 
     /// Returns the client's certificate and its key, which are read again after the server has rejected them.
@@ -468,7 +366,7 @@ package struct OAuthAssembly: Sendable {
         of transport: ReplaceableTransport,
         _ credential: CredentialConfiguration
     ) -> RotatingSecret? {
-        let files = [options.certificate, options.certificateKey].compactMap { $0 }
+        let files = options.tls.clientCertificate?.files ?? []
         let read: @Sendable () throws -> Secret = {
             let bytes = try files.flatMap { try SecretResolver.contents($0) }
             return Secret(String(decoding: bytes, as: UTF8.self))

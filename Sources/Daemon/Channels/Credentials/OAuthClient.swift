@@ -1,6 +1,7 @@
 package import NetproxyConfig
 import NetproxyHTTPMessage
 package import NetproxyPath
+import NetproxySettings
 import NetworkCore
 package import OAuth
 import OriginTransport
@@ -58,16 +59,31 @@ extension ServerEndpoint {
     }
 }
 
-extension OAuthConfiguration.ClientAuthentication {
-    init(_ setting: OAuthSettings.ClientAuthentication) {
-        self =
-            switch setting {
-            case .basic: .basic
-            case .basicRaw: .basicRaw
-            case .post: .post
-            case .privateKeyJWT: .privateKeyJWT
-            case .tls: .tls
-            case .none: .none
-            }
+extension OAuthConfiguration {
+    /// Creates the configuration of a credential, without its secrets.
+    init(
+        _ settings: OAuthSettings,
+        of credential: CredentialConfiguration,
+        at server: ServerEndpoint,
+        grant: Grant
+    ) {
+        self.init(
+            tokenEndpoint: server,
+            clientID: settings.clientID,
+            clientAuthentication: settings.clientAuthentication,
+            grant: grant,
+            scopes: settings.scopes,
+            audience: settings.audience
+        )
+        resources = settings.resources
+        narrowsScope = credential.isNarrowed
+        issuer = settings.issuer
+        parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
+        authorizationParameters = settings.authorizationParameters.map {
+            FormParameter($0.name, $0.value)
+        }
+        use = settings.use == .idToken ? .idToken : .accessToken
+        refreshBefore = settings.refreshBefore
+        allowsInsecure = credential.allowInsecure
     }
 }

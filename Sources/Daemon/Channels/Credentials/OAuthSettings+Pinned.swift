@@ -1,5 +1,6 @@
 import NetproxyConfig
 import NetproxyPath
+import NetproxySettings
 import OAuth
 
 extension OAuthSettings {
@@ -20,7 +21,7 @@ extension OAuthSettings {
     }
 }
 
-extension OAuthSettings.ClientAuthentication {
+extension ClientAuthentication {
     fileprivate init(_ authentication: PinnedServer.Client.Authentication) {
         self =
             switch authentication {

@@ -3,6 +3,7 @@ package import NetproxyConfig
 package import NetproxyEtcdStore
 package import NetproxyEventIO
 import NetproxyPath
+import NetproxySettings
 import NetworkCore
 package import OAuth
 import OriginTransport
@@ -132,9 +133,7 @@ extension EtcdClient {
         options.responseTimeout = .seconds(10)
         // A watch is silent until something is stored; TCP detects an unreachable member.
         options.idleTimeout = nil
-        options.authorities = settings.authorities
-        options.certificate = settings.clientCertificate?.certificate
-        options.certificateKey = settings.clientCertificate?.key
+        options.tls = settings.tls
         let resolver = secrets.resolver
         let login = settings.user.flatMap { name in
             settings.password.map { reference in
@@ -143,15 +142,14 @@ extension EtcdClient {
                 }
             }
         }
-        let files = [options.authorities, options.certificate, options.certificateKey]
-        let transport = try RenewedTransport(of: files.compactMap { $0 }) { [options] in
+        let transport = try RenewedTransport(of: settings.tls.files) { [options] in
             try PooledTransport(options: options, on: loop)
         }
         self.init(
             settings.endpoints,
             over: OwnRequests(over: transport),
             as: login,
-            showing: settings.clientCertificate == nil ? .none : .shown,
+            showing: settings.tls.clientCertificate == nil ? .none : .shown,
             onChange: { fault in
                 report("state: \(fault.map(\.description) ?? "etcd serves again")")
             }

@@ -2,6 +2,7 @@ import FoundationEssentials
 package import NetproxyConfig
 import NetproxyEventIO
 package import NetproxyRequestLog
+import NetproxySettings
 import NetproxySystem
 import NetworkCore
 import Synchronization
@@ -174,7 +175,7 @@ package final class ChannelLogs: Sendable {
                     """
                 )
             }
-            let journal = try JournalDestination(path: path, format: settings.messageFormat)
+            let journal = try JournalDestination(path: path, format: settings.format)
             return LogSink(labels: LogLabels(), to: journal, writer: writer)
         }
     }
@@ -198,31 +199,9 @@ package final class ChannelLogs: Sendable {
 }
 
 extension LogSettings {
-    /// The configured format.
-    fileprivate var messageFormat: LogFormat {
-        switch format {
-        case .json: .json
-        case .logfmt: .logfmt
-        case .ecs: .ecs
-        case .clf: .clf
-        }
-    }
-
     /// The format of the lines from the loops.
     ///
     /// For the journal it is JSON, because the journal destination parses the lines and formats its messages
     /// itself.
-    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
-}
-
-extension QueryMode {
-    /// Creates the mode from the configuration.
-    init(_ query: ChannelConfiguration.LogOptions.Query) {
-        self =
-            switch query {
-            case .keys: .keys
-            case .full: .full
-            case .off: .off
-            }
-    }
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : format }
 }

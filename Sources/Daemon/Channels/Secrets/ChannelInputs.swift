@@ -1,5 +1,6 @@
 import FoundationEssentials
 package import NetproxyConfig
+import NetproxySettings
 import NetworkCore
 package import OAuth
 
@@ -154,12 +155,5 @@ extension CredentialConfiguration {
     /// Whether all secrets and files of the credential were read.
     func isRead(in inputs: ChannelInputs) -> Bool {
         inputs.has(secrets: secretReferences, documents: documentReferences, files: files)
-    }
-}
-
-extension UpstreamTLS {
-    /// The files for the TLS settings.
-    var files: [String] {
-        [authorities, clientCertificate?.certificate, clientCertificate?.key].compactMap { $0 }
     }
 }

@@ -13,14 +13,14 @@ package final class SecretReader: Sendable {
         let kind: SecretResolver.Kind
     }
 
-    private enum Entry {
+    private enum Progress {
         case known(Secret)
         /// The reading is in progress or has ended.
         case reading(Task<Reading, Never>)
     }
 
     private struct Known {
-        var entries: [Key: Entry] = [:]
+        var entries: [Key: Progress] = [:]
         var lifetime: Duration?
     }
 

@@ -3,6 +3,7 @@ package import NetproxyChannels
 package import NetproxyConfig
 import NetproxyEventIO
 import NetproxyHTTPMessage
+import NetproxySettings
 import NetworkCore
 import OAuth
 
@@ -116,7 +117,7 @@ package struct ConfigurationChecker: Sendable {
             // Unreadable files are reported at their own keys.
             FileProblem.notPEM(files.certificate) != nil || FileProblem.notPEM(files.key) != nil
                 ? nil
-                : unusable { ($0.certificate, $0.key) = (files.certificate, files.key) }
+                : unusable { $0.clientCertificate = files }
         case .sample(let path): FileProblem.tooLarge(path, limit: SampleAnswer.fileLimit)
         case .journal(let path):
             FileManager.default.fileExists(atPath: path)
@@ -152,11 +153,11 @@ package struct ConfigurationChecker: Sendable {
     }
 
     /// Returns the TLS library's error, the same as at startup.
-    private func unusable(_ demand: (inout TLSContext.Options) -> Void) -> String? {
-        var options = TLSContext.Options()
-        demand(&options)
+    private func unusable(_ demand: (inout TLSDemands) -> Void) -> String? {
+        var demands = TLSDemands()
+        demand(&demands)
         do throws(IOError) {
-            _ = try TLSContext(options)
+            _ = try TLSContext(demands)
             return nil
         } catch {
             return "\(error)"

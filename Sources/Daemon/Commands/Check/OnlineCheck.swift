@@ -117,7 +117,7 @@ package struct OnlineCheck: Sendable {
                 proxy = try ParentProxy(settings, password, for: "proxy")
             }
             let options = UpstreamOptions(channel, proxy: proxy)
-            let tls = origin.scheme == .https ? try TLSContext(channel.tls.options) : nil
+            let tls = origin.scheme == .https ? try TLSContext(channel.tls) : nil
             let loop = loop
             let (milliseconds, isUnpinned) = try await Self.connect(origin, options, tls, on: loop)
             let way = proxy.map { " through \($0.host):\($0.port)" } ?? ""

@@ -10,7 +10,7 @@ import NetworkCore
 /// Sends requests to a running daemon over its admin socket.
 package struct AdminClient: Sendable {
     /// The daemon's response.
-    package struct Answer: Sendable {
+    package struct TextResponse: Sendable {
         /// The status code.
         package let status: Int
         /// The body.
@@ -47,7 +47,7 @@ package struct AdminClient: Sendable {
     ///
     /// - Throws: `Unreachable`.
     package func send(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws
-        -> Answer
+        -> TextResponse
     {
         let held = try await hold(route, query)
         defer { held.close() }
@@ -60,7 +60,7 @@ package struct AdminClient: Sendable {
     package func hold(
         _ route: AdminRoute,
         _ query: AdminQuery = AdminQuery()
-    ) async throws -> HeldAnswer {
+    ) async throws -> HeldResponse {
         guard let first = addresses.first else {
             throw Unreachable(description: "the configuration says admin: off")
         }
@@ -81,7 +81,7 @@ package struct AdminClient: Sendable {
         _ route: AdminRoute,
         _ query: AdminQuery,
         at address: AdminAddress
-    ) async throws -> HeldAnswer {
+    ) async throws -> HeldResponse {
         guard let endpoint = address.listenAddress.socketAddress else {
             throw Unreachable(description: "the admin address is unusable")
         }
@@ -101,7 +101,7 @@ package struct AdminClient: Sendable {
                     at: endpoint,
                     on: loop
                 )
-                return try await HeldAnswer(connection, on: loop)
+                return try await HeldResponse(connection, on: loop)
             }.value
         } catch {
             loop.stop()
@@ -123,9 +123,9 @@ package struct AdminClient: Sendable {
 }
 
 /// A response of the daemon whose connection stays open until `close()`.
-package final class HeldAnswer: Sendable {
+package final class HeldResponse: Sendable {
     /// The whole response, or the first line of an endless one.
-    package let answer: AdminClient.Answer
+    package let answer: AdminClient.TextResponse
     private let connection: LoopBound<AdminConnection>
 
     init(_ connection: AdminConnection, on loop: EventLoop) async throws {
@@ -140,7 +140,7 @@ package final class HeldAnswer: Sendable {
             connection.close()
             throw error
         }
-        answer = AdminClient.Answer(
+        answer = AdminClient.TextResponse(
             status: connection.status,
             text: String(decoding: bytes, as: UTF8.self)
         )

@@ -125,7 +125,7 @@ package actor Demo {
 
     private static func serve(
         on loop: EventLoop,
-        answer: @escaping LocalServer.Answer
+        answer: @escaping LocalServer.Responder
     ) async throws -> (server: LoopBound<LocalServer>, port: UInt16) {
         guard let address = SocketAddress(ip: "127.0.0.1", port: 0) else {
             throw IOError.system("127.0.0.1 is no address")

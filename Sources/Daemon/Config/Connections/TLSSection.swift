@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySettings
 
 /// The requirements on TLS connections to a server.
 struct TLSKeys: SectionKeys {
@@ -10,10 +11,10 @@ struct TLSKeys: SectionKeys {
         .list(.scalar("sha256/ and the base64 of 32 bytes") { CertificatePin(text: $0) }),
         default: []
     )
-    let minimum = Key("minimum", .choice(UpstreamTLS.Version.self), default: "1.2")
+    let minimum = Key("minimum", .choice(TLSDemands.Version.self), default: "1.2")
     let authorities = Key("ca", .file { .authorities($0) })
     let systemRoots = Key("system_roots", .flag, default: false)
-    let pinMode = Key("pin_mode", .choice(UpstreamTLS.PinMode.self), default: "enforce")
+    let pinMode = Key("pin_mode", .choice(TLSDemands.PinMode.self), default: "enforce")
     let clientCertificate = Key("client_certificate", .file { .certificates($0) })
     let clientKey = Key("client_key", .file { .certificates($0) })
     let serverName = Key(
@@ -22,17 +23,16 @@ struct TLSKeys: SectionKeys {
     )
 }
 
-extension UpstreamTLS {
+extension TLSDemands {
     init(_ section: Section<TLSKeys>) {
-        self.init(
-            authorities: section[\.authorities],
-            systemRoots: section[\.systemRoots] ? .trusted : .replaced,
-            pins: section[\.pins],
-            pinMode: section[\.pinMode],
-            clientCertificate: section.certificate(\.clientCertificate, with: \.clientKey),
-            minimum: section[\.minimum],
-            serverName: section[\.serverName]
-        )
+        self.init()
+        authorities = section[\.authorities]
+        systemRoots = section[\.systemRoots] ? .trusted : .replaced
+        pins = section[\.pins]
+        pinMode = section[\.pinMode]
+        clientCertificate = section.certificate(\.clientCertificate, with: \.clientKey)
+        minimum = section[\.minimum]
+        serverName = section[\.serverName]
     }
 }
 
@@ -41,13 +41,13 @@ extension Section {
     func certificate(
         _ certificate: KeyPath<Keys, Key<String?>>,
         with key: KeyPath<Keys, Key<String?>>
-    ) -> UpstreamTLS.ClientCertificate? {
+    ) -> TLSDemands.ClientCertificate? {
         let (chain, secret) = (self[certificate], self[key])
         let (certificate, key) = (self[dynamicMember: certificate], self[dynamicMember: key])
         if certificate.isWritten { key.requireWritten("required with client_certificate") }
         if key.isWritten { certificate.requireWritten("required with client_key") }
         guard let chain, let secret else { return nil }
-        let both = UpstreamTLS.ClientCertificate(certificate: chain, key: secret)
+        let both = TLSDemands.ClientCertificate(certificate: chain, key: secret)
         key.mention(.clientCertificate(both))
         return both
     }

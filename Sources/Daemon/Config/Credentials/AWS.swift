@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 struct AWSKeys: SectionKeys {
     static let table = KeyTable(Self())

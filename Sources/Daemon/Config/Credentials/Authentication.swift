@@ -25,20 +25,37 @@ package struct Authentication: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }
 
-extension CredentialConfiguration {
-    /// The secrets of one line that the credential names.
-    package var secretReferences: [SecretReference] {
-        authentication.settings?.secretReferences ?? []
-    }
-
-    /// The keys of several lines that the credential names, without the tokens of a token exchange, which are
-    /// read for each request.
-    package var documentReferences: [SecretReference] {
-        authentication.settings?.documentReferences ?? []
-    }
-
+/// The settings of a credential of one kind.
+package protocol CredentialSettings: Sendable, Hashable {
+    /// A short text that identifies the credential in `netproxy why`, without its secrets.
+    var label: String { get }
+    /// The secrets of one line to read at the start.
+    var secretReferences: [SecretReference] { get }
+    /// The keys of several lines to read at the start.
+    var documentReferences: [SecretReference] { get }
     /// The header fields that the credential sets in addition to its own.
-    package var companionFields: [CompanionField] {
-        authentication.settings?.companionFields ?? []
+    var companionFields: [CompanionField] { get }
+    /// Whether netproxy knows the responses other than a 401 that refuse the credential.
+    var knowsRefusals: Bool { get }
+}
+
+extension CredentialSettings {
+    package var secretReferences: [SecretReference] { [] }
+    package var documentReferences: [SecretReference] { [] }
+    package var companionFields: [CompanionField] { [] }
+    package var knowsRefusals: Bool { false }
+}
+
+/// A header field that a credential sets in addition to its own.
+package struct CompanionField: Sendable {
+    /// The treatment of a value in the log.
+    package enum Value: Sendable {
+        case shown
+        case secret
     }
+
+    package let name: String
+    /// The key that makes the credential set the field.
+    let key: String
+    package var value = Value.shown
 }

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// The configured credential of a channel, or of an identity that several channels share.
 ///
 /// Channels with equal credentials share the same tokens and token requests.
@@ -47,7 +49,7 @@ package struct CredentialConfiguration: Sendable, Hashable {
     /// Whether secrets may be sent to an authorization server unencrypted.
     package var allowInsecure: Bool
     /// The trust in authorization servers, and the client certificate for them.
-    package var tls: UpstreamTLS
+    package var tls: TLSDemands
     /// The only users whose requests receive the credential; empty means all users.
     package var users: [UInt32] = []
     /// Whether all machines share the tokens, even those that each machine could request itself.
@@ -58,6 +60,24 @@ package struct CredentialConfiguration: Sendable, Hashable {
     /// The name of the identity; nil for the channel's own credential.
     package var identity: String? {
         if case .identity(let name) = owner { name } else { nil }
+    }
+}
+
+extension CredentialConfiguration {
+    /// The secrets of one line that the credential names.
+    package var secretReferences: [SecretReference] {
+        authentication.settings?.secretReferences ?? []
+    }
+
+    /// The keys of several lines that the credential names, without the tokens of a token exchange, which are
+    /// read for each request.
+    package var documentReferences: [SecretReference] {
+        authentication.settings?.documentReferences ?? []
+    }
+
+    /// The header fields that the credential sets in addition to its own.
+    package var companionFields: [CompanionField] {
+        authentication.settings?.companionFields ?? []
     }
 }
 

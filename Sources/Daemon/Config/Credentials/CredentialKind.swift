@@ -18,7 +18,7 @@ protocol CredentialKind<Settings>: Sendable {
     /// Checks the credential against the channel that uses it.
     func check(_ settings: Settings, in use: CredentialUse)
     /// Checks the credential against the TLS settings of its owner, in the slot `tls`.
-    func check(_ settings: Settings, with configured: UpstreamTLS, at tls: Slot)
+    func check(_ settings: Settings, with configured: TLSDemands, at tls: Slot)
     /// Whether machines can share the tokens of the credential.
     var sharesTokens: Bool { get }
     /// Checks that an identity may have the credential.
@@ -32,45 +32,10 @@ extension CredentialKind {
         placement.placement()
     }
     func check(_: Settings, in _: CredentialUse) {}
-    func check(_: Settings, with _: UpstreamTLS, at _: Slot) {}
+    func check(_: Settings, with _: TLSDemands, at _: Slot) {}
     var sharesTokens: Bool { false }
     func checkIdentity(_: Settings, _: Section<CredentialKeys>) {}
     var notation: CredentialNotation { .token }
-}
-
-/// The settings of a credential of one kind.
-package protocol CredentialSettings: Sendable, Hashable {
-    /// A short text that identifies the credential in `netproxy why`, without its secrets.
-    var label: String { get }
-    /// The secrets of one line to read at the start.
-    var secretReferences: [SecretReference] { get }
-    /// The keys of several lines to read at the start.
-    var documentReferences: [SecretReference] { get }
-    /// The header fields that the credential sets in addition to its own.
-    var companionFields: [CompanionField] { get }
-    /// Whether netproxy knows the responses other than a 401 that refuse the credential.
-    var knowsRefusals: Bool { get }
-}
-
-extension CredentialSettings {
-    package var secretReferences: [SecretReference] { [] }
-    package var documentReferences: [SecretReference] { [] }
-    package var companionFields: [CompanionField] { [] }
-    package var knowsRefusals: Bool { false }
-}
-
-/// A header field that a credential sets in addition to its own.
-package struct CompanionField: Sendable {
-    /// The treatment of a value in the log.
-    package enum Value: Sendable {
-        case shown
-        case secret
-    }
-
-    package let name: String
-    /// The key that makes the credential set the field.
-    let key: String
-    package var value = Value.shown
 }
 
 /// A channel and one of its credentials, for the checks that concern both.
@@ -124,7 +89,7 @@ extension CredentialKind {
         }
     }
 
-    func check(_ authentication: Authentication, with configured: UpstreamTLS, at tls: Slot) {
+    func check(_ authentication: Authentication, with configured: TLSDemands, at tls: Slot) {
         if let settings = authentication.settings(Settings.self) {
             check(settings, with: configured, at: tls)
         }

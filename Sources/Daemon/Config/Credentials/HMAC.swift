@@ -1,11 +1,12 @@
 import NetproxyHTTPMessage
+package import NetproxySettings
 
 struct HMACKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = #"{ key: "file:/path", message: "{method}{target}{body}" }"#
 
     let key = Key("key", .unmentionedSecret)
-    let algorithm = Key("algorithm", .choice(HMACSettings.Algorithm.self), default: "sha256")
+    let algorithm = Key("algorithm", .choice(KeyedHash.self), default: "sha256")
     let message = Key("message", .signedText)
     let encoding = Key("encoding", .choice(HMACSettings.Encoding.self), default: "hex")
     let fields = Key("fields", .headers(HMACKind.field), default: [:])
@@ -115,8 +116,8 @@ extension Form<SignedText> {
 /// The signature of each request with a key that netproxy shares with the API.
 package struct HMACSettings: Sendable, Hashable {
     package var key: SecretReference
-    package var keyEncoding: KeyEncoding
-    package var algorithm: Algorithm
+    package var keyEncoding: SharedKeyEncoding
+    package var algorithm: KeyedHash
     /// The signed text.
     package var message: SignedText
     /// The notation of the signature.
@@ -125,13 +126,6 @@ package struct HMACSettings: Sendable, Hashable {
     package var fields: [Field]
     /// The notation of `{timestamp}`.
     package var date: DateForm
-
-    package typealias KeyEncoding = SharedKeyEncoding
-
-    /// The hash function.
-    package enum Algorithm: String, Sendable, CaseIterable {
-        case sha256, sha512, sha1
-    }
 
     /// A notation of bytes.
     package enum Encoding: String, Sendable, CaseIterable {

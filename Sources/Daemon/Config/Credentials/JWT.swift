@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 struct JWTKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = #"{ key: "file:/path", claims: { iss: app } }"#
@@ -49,6 +51,24 @@ struct JWTKind: CredentialKind {
     }
 }
 
+/// The tokens that netproxy signs for a channel: JSON Web Tokens (RFC 7519) that the API accepts directly.
+package struct JWTSettings: Sendable, Hashable {
+    /// A private key in PEM.
+    package var key: SecretReference
+    /// The required algorithm of the key; nil accepts any key.
+    package var algorithm: SignatureAlgorithm?
+    /// The key ID (`kid`) registered with the API.
+    package var id: String?
+    /// The `typ` of the header; nil omits it.
+    package var type: String?
+    /// The claims, without those that netproxy sets.
+    package var claims: [String: TokenClaim]
+    /// The claims of a token that netproxy sets.
+    package var stamps: Set<TokenStamp>
+    /// The time from `iat` to `exp`.
+    package var lifetime: Duration
+}
+
 extension JWTSettings: CredentialSettings {
     package var label: String { "auth.jwt (signed with \(key))" }
     package var documentReferences: [SecretReference] { [key] }
@@ -59,15 +79,15 @@ private struct ClaimReader {
     let reading: Reading
 
     /// Returns the claims except those that netproxy sets.
-    func claims(_ entries: [ConfigNode.Entry]) -> [JWTSettings.Claim] {
-        entries.filter { JWTSettings.Stamp(rawValue: $0.key) == nil }.compactMap(claim)
+    func claims(_ entries: [ConfigNode.Entry]) -> [String: TokenClaim] {
+        members(entries.filter { TokenStamp(rawValue: $0.key) == nil })
     }
 
     /// Returns the times and the ID of a token, whose values netproxy sets.
-    func stamps(_ entries: [ConfigNode.Entry]) -> Set<JWTSettings.Stamp> {
-        var stamps = JWTSettings.Stamp.usual
+    func stamps(_ entries: [ConfigNode.Entry]) -> Set<TokenStamp> {
+        var stamps = TokenStamp.usual
         for entry in entries {
-            guard let stamp = JWTSettings.Stamp(rawValue: entry.key) else { continue }
+            guard let stamp = TokenStamp(rawValue: entry.key) else { continue }
             switch entry.value.text {
             case "on", "true": stamps.insert(stamp)
             case "off", "false": stamps.remove(stamp)
@@ -82,22 +102,26 @@ private struct ClaimReader {
         return stamps
     }
 
-    private func claim(_ entry: ConfigNode.Entry) -> JWTSettings.Claim? {
-        guard TextRules.isPlain(entry.key) else {
-            reading.report("expected the name of a claim", at: entry.place)
-            return nil
+    private func members(_ entries: [ConfigNode.Entry]) -> [String: TokenClaim] {
+        var members: [String: TokenClaim] = [:]
+        for entry in entries {
+            guard TextRules.isPlain(entry.key) else {
+                reading.report("expected the name of a claim", at: entry.place)
+                continue
+            }
+            members[entry.key] = value(entry.value)
         }
-        return value(entry.value).map { JWTSettings.Claim(name: entry.key, value: $0) }
+        return members
     }
 
-    private func value(_ node: ConfigNode) -> JWTSettings.Claim.Value? {
+    private func value(_ node: ConfigNode) -> TokenClaim? {
         switch node.content {
         case .scalar("true"): .flag(true)
         case .scalar("false"): .flag(false)
         case .scalar(let text): .text(text)
         case .list(let items):
             .list(items.compactMap { reading.value($0, expected: "a text") { $0 } })
-        case .map(let entries): .map(entries.filter { !$0.value.isNull }.compactMap(claim))
+        case .map(let entries): .object(members(entries))
         case .null: nil
         }
     }

@@ -1,3 +1,5 @@
+import NetproxySettings
+
 /// Tokens from an OAuth 2.0 server.
 struct OAuthKind: CredentialKind {
     static let key = Key("oauth", OAuthKeys.self)
@@ -47,7 +49,7 @@ struct OAuthKind: CredentialKind {
     ///
     /// Such a token is valid only with that certificate (RFC 8705 §3), so the token endpoint receives the
     /// same one as the API.
-    func check(_ settings: OAuthSettings, with configured: UpstreamTLS, at tls: Slot) {
+    func check(_ settings: OAuthSettings, with configured: TLSDemands, at tls: Slot) {
         guard settings.clientAuthentication == .tls, configured.clientCertificate == nil else {
             return
         }

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// A file or secret named in a configuration, and its position.
 package struct Mention: Sendable, Hashable {
     package var resource: Resource
@@ -24,7 +26,7 @@ package struct Mention: Sendable, Hashable {
         /// The absolute path of a PEM file.
         case certificates(String)
         /// A certificate and its key, which must match.
-        case clientCertificate(UpstreamTLS.ClientCertificate)
+        case clientCertificate(TLSDemands.ClientCertificate)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
         /// The absolute path of a file with the body of a stub's response.

@@ -1,3 +1,5 @@
+import NetproxySettings
+
 /// Reads the credentials of a channel: its own, or those of the named identities.
 struct AuthReader {
     let channel: Section<ChannelKeys>
@@ -27,7 +29,7 @@ struct AuthReader {
     }
 
     /// Returns the credentials in their order, and their place in requests.
-    func credentials(_ tls: UpstreamTLS) -> ([CredentialConfiguration], CredentialPlacement?) {
+    func credentials(_ tls: TLSDemands) -> ([CredentialConfiguration], CredentialPlacement?) {
         let reader = CredentialSection(section: credential)
         let own = reader.authentication(
             or: [section.identity],
@@ -63,7 +65,7 @@ struct AuthReader {
         }
     }
 
-    private func placement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
+    private func placement(of entries: [IdentityDirectory.ReadIdentity]) -> CredentialPlacement? {
         // An invalid identity is reported at its own key.
         let entries = entries.filter { $0.identity.credential.authentication != .none }
         guard let first = entries.first else { return nil }
@@ -78,7 +80,8 @@ struct AuthReader {
     }
 
     /// Returns the place that the channel states for the credentials of its identities.
-    private func ownPlacement(of entries: [IdentityDirectory.Entry]) -> CredentialPlacement? {
+    private func ownPlacement(of entries: [IdentityDirectory.ReadIdentity]) -> CredentialPlacement?
+    {
         if let other = entries.first(where: \.hasPlace) {
             (credential.places.first(where: \.isWritten) ?? credential.location).report(
                 "the identity \(other.identity.name) states the place of its credential; state it "

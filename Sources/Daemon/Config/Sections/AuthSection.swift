@@ -1,3 +1,5 @@
+import NetproxySettings
+
 /// The keys of a channel's `auth`.
 struct AuthenticationKeys: SectionKeys {
     static let table = KeyTable(Self(), and: CredentialKinds.keys)
@@ -8,7 +10,7 @@ struct AuthenticationKeys: SectionKeys {
     let narrowing = NarrowingKeys()
     let onClientCredential = Key(
         "on_client_credential",
-        .choice(ChannelConfiguration.OnClientCredential.self),
+        .choice(ClientCredentialPolicy.self),
         default: "replace"
     )
 

@@ -1,4 +1,5 @@
 import NetproxyPresets
+import NetproxySettings
 
 /// Reads a channel after the defaults have been merged into it.
 struct ChannelReader {
@@ -8,7 +9,7 @@ struct ChannelReader {
 
     func configuration() -> ChannelConfiguration {
         let auth = AuthReader(channel, name: name, identities: identities)
-        let tls = UpstreamTLS(channel[\.tls])
+        let tls = TLSDemands(channel[\.tls])
         let (credentials, placement) = auth.credentials(tls)
         let configuration = ChannelConfiguration(
             name: name,

@@ -1,5 +1,6 @@
 import NetproxyHTTPMessage
 import NetproxyPresets
+import NetproxySettings
 
 /// The keys of a channel, and of `defaults`.
 struct ChannelKeys: SectionKeys {
@@ -10,7 +11,7 @@ struct ChannelKeys: SectionKeys {
     /// The parameters of the preset, merged into the other keys by ``PresetExpansion``.
     let with = Key("with", .entries("a map of parameters", of: .opaque), default: [:])
     let upstream = Key("upstream", .list(.upstream))
-    let http = Key("http", .choice(ChannelConfiguration.Versions.self), default: "auto")
+    let http = Key("http", .choice(HTTPVersions.self), default: "auto")
     let host = Key(
         "host",
         .scalar("upstream, app or a host name with or without a port") { SentHost(text: $0) },
@@ -41,7 +42,7 @@ struct ChannelLogKeys: SectionKeys {
     /// The log's subsystem; the default contains the channel's name.
     let subsystem = Key("subsystem", .text)
     let category = Key("category", .text, default: "network")
-    let query = Key("query", .choice(ChannelConfiguration.LogOptions.Query.self), default: "keys")
+    let query = Key("query", .choice(QueryMode.self), default: "keys")
     let headers = Key("headers", .list(.fieldName), default: [])
 }
 

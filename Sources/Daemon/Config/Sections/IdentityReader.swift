@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySettings
 
 /// Reads the shared credentials of channels.
 struct IdentityReader {
@@ -9,7 +10,7 @@ struct IdentityReader {
         IdentityDirectory(root[\.identities].map(read))
     }
 
-    private func read(_ entry: ConfigNode.Entry) -> IdentityDirectory.Entry {
+    private func read(_ entry: ConfigNode.Entry) -> IdentityDirectory.ReadIdentity {
         checkName(of: entry)
         let section = Section<IdentityKeys>(
             entry.value,
@@ -32,7 +33,7 @@ struct IdentityReader {
         if isShared, kind?.sharesTokens != true {
             section.share.report("goes with oauth, whose tokens can be shared")
         }
-        return IdentityDirectory.Entry(
+        return IdentityDirectory.ReadIdentity(
             identity: IdentityConfiguration(
                 credential: CredentialConfiguration(
                     owner: .identity(entry.key),
@@ -63,10 +64,10 @@ struct IdentityReader {
 
     /// Returns the trust in the identity's authorization server: that of the identity, else that of
     /// `defaults`.
-    private func tls(of identity: Section<IdentityKeys>) -> UpstreamTLS {
-        if identity.tls.isWritten { return UpstreamTLS(identity[\.tls]) }
+    private func tls(of identity: Section<IdentityKeys>) -> TLSDemands {
+        if identity.tls.isWritten { return TLSDemands(identity[\.tls]) }
         let defaults = root.defaults.node?.child(ChannelKeys.table.keys.tls.name)
-        return UpstreamTLS(
+        return TLSDemands(
             Section(
                 defaults,
                 path: defaults?.path ?? "",
@@ -82,7 +83,7 @@ struct IdentityReader {
 /// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class IdentityDirectory {
     /// An identity after reading.
-    struct Entry {
+    struct ReadIdentity {
         let identity: IdentityConfiguration
         /// Whether the identity states the place of its credential.
         let hasPlace: Bool
@@ -90,20 +91,20 @@ final class IdentityDirectory {
         let place: Place
     }
 
-    private let entries: [Entry]
+    private let entries: [ReadIdentity]
     private var used: Set<String> = []
 
-    init(_ entries: [Entry]) {
+    init(_ entries: [ReadIdentity]) {
         self.entries = entries
     }
 
     var identities: [IdentityConfiguration] { entries.map(\.identity) }
 
     /// The identity with a name.
-    subscript(name: String) -> Entry? { entries.first { $0.identity.name == name } }
+    subscript(name: String) -> ReadIdentity? { entries.first { $0.identity.name == name } }
 
     /// Returns the identity that a channel, or `defaults`, names; reports an unknown name.
-    func use(_ node: ConfigNode, in reading: Reading) -> Entry? {
+    func use(_ node: ConfigNode, in reading: Reading) -> ReadIdentity? {
         guard let name = node.text else {
             reading.report("expected the name of an identity, found \(node.kind)", at: node)
             return nil

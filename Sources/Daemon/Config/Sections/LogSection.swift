@@ -1,10 +1,12 @@
+import NetproxySettings
+
 struct LogKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ format: json }"
 
     let directory = Key("directory", .absolutePath)
     let output = Key("output", .choice(LogSettings.Output.self), default: "file")
-    let format = Key("format", .choice(LogSettings.Format.self), default: "json")
+    let format = Key("format", .choice(LogFormat.self), default: "json")
     let rotate = Key("rotate", .off(or: .map(RotationKeys.self)), default: [:])
 }
 

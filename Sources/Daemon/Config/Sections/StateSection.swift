@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 struct StateKeys: SectionKeys {
     static let table = KeyTable(Self())
@@ -64,11 +65,13 @@ struct StateReader {
         }
         if etcd.user.isWritten { etcd.password.requireWritten("required with user") }
         if etcd.password.isWritten { etcd.user.requireWritten("required with password") }
+        var tls = TLSDemands()
+        tls.authorities = etcd[\.authorities]
+        tls.clientCertificate = etcd.certificate(\.clientCertificate, with: \.clientKey)
         return EtcdSettings(
             endpoints: endpoints(of: etcd),
             prefix: etcd[\.prefix],
-            authorities: etcd[\.authorities],
-            clientCertificate: etcd.certificate(\.clientCertificate, with: \.clientKey),
+            tls: tls,
             user: etcd[\.user],
             password: etcd[\.password]
         )

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+package import NetproxySettings
 
 /// The configuration of one upstream API, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
@@ -8,7 +9,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     /// The upstreams, tried in order: at least one, unless there is a stub.
     package var upstreams: [UpstreamURL]
     /// The versions of HTTP for requests to the upstreams.
-    package var versions: Versions
+    package var versions: HTTPVersions
     package var host: SentHost
     package var match: Match
     package var log: LogOptions
@@ -18,12 +19,12 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var credentials: [CredentialConfiguration]
     /// The place of the credential in requests; nil without one.
     package var placement: CredentialPlacement?
-    package var onClientCredential: OnClientCredential
+    package var onClientCredential: ClientCredentialPolicy
     package var allowInsecure: Bool
     package var retry: Retry
     package var timeouts: Timeouts
     package var pool: Pool
-    package var tls: UpstreamTLS
+    package var tls: TLSDemands
     package var access: Access
     package var rewrite: Set<RewrittenPart>
     package var scrub: Scrub
@@ -40,17 +41,6 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package struct ExecVariable: Sendable, Hashable {
         package var name: String
         package var value: ExecText
-    }
-
-    /// Versions of HTTP.
-    package enum Versions: String, Sendable, CaseIterable {
-        /// The upstream's choice with TLS, HTTP/1.1 without.
-        case auto
-        case http1
-        /// Only HTTP/2, by ALPN over TLS.
-        case http2
-        /// Only HTTP/2, without ALPN.
-        case http2Prior = "http2-prior"
     }
 
     /// The requests that the channel handles.
@@ -73,15 +63,8 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package struct LogOptions: Sendable, Hashable {
         package var subsystem: String
         package var category: String
-        package var query: Query
+        package var query: QueryMode
         package var headers: [String]
-
-        /// The logged part of a query.
-        package enum Query: String, Sendable, CaseIterable {
-            case keys
-            case full
-            case off
-        }
     }
 
     /// The parts of responses from which the sent credentials are removed.
@@ -101,13 +84,6 @@ package struct ChannelConfiguration: Sendable, Equatable {
         case start
         /// The request starts a new, sampled trace.
         case sampled
-    }
-
-    /// The treatment of a request that already has a value in the credential's place.
-    package enum OnClientCredential: String, Sendable, CaseIterable {
-        case replace
-        case keep
-        case reject
     }
 
     /// The clients that may use the channel, and the requests that they may send.

@@ -1,4 +1,5 @@
 package import NetproxyHTTPMessage
+package import NetproxySettings
 
 /// An etcd cluster that keeps the tokens of many machines.
 package struct EtcdSettings: Sendable, Equatable {
@@ -9,9 +10,8 @@ package struct EtcdSettings: Sendable, Equatable {
     package var endpoints: [Origin]
     /// The prefix of all keys.
     package var prefix: String
-    /// The absolute path of a PEM file with the roots to trust; nil means the system's.
-    package var authorities: String?
-    package var clientCertificate: UpstreamTLS.ClientCertificate?
+    /// The trusted roots, and the certificate for the cluster.
+    package var tls: TLSDemands
     /// The name of etcd's own user; `password` refers to its password.
     package var user: String?
     package var password: SecretReference?

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// A validated configuration file, with the defaults filled in.
 ///
 /// Each property has the name of its key; `config/netproxy.example.yaml` is the manual.
@@ -101,7 +103,7 @@ package struct LogSettings: Sendable, Hashable {
     /// The absolute path of the directory, which contains one file per channel.
     package var directory: String
     package var output: Output
-    package var format: Format
+    package var format: LogFormat
     /// The limits for rotation; nil if another program rotates the log files.
     package var rotate: Rotation?
 
@@ -110,14 +112,6 @@ package struct LogSettings: Sendable, Hashable {
         case file
         case stdout
         case journal
-    }
-
-    /// The format of a line.
-    package enum Format: String, Sendable, CaseIterable, Codable {
-        case json
-        case logfmt
-        case ecs
-        case clf
     }
 
     /// The size that triggers a rotation, and the number of rotated files kept.

@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 /// The place of a channel's credential in a request, and the text before it.
 package enum CredentialPlacement: Sendable, Hashable {
@@ -25,14 +26,7 @@ package enum CredentialPlacement: Sendable, Hashable {
     }
 }
 
-/// The `Host` of requests to a channel's upstream.
-package enum SentHost: Sendable, Hashable {
-    /// The upstream's own authority.
-    case upstream
-    /// The `Host` of the client's request.
-    case app
-    case name(String)
-
+extension SentHost {
     init?(text: String) {
         switch text {
         case "upstream": self = .upstream

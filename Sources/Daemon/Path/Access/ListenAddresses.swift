@@ -9,7 +9,7 @@ import NetproxyHTTPMessage
 /// form.
 package struct ListenAddresses {
     /// A listener of this proxy.
-    struct Entry {
+    struct OwnAddress {
         /// The number of the listener on the loop.
         let number: Int
         let port: UInt16
@@ -20,13 +20,13 @@ package struct ListenAddresses {
         var channel: String?
     }
 
-    private var entries: [Entry] = []
+    private var entries: [OwnAddress] = []
 
     /// Adds a listener; ignores unix sockets, which have no authority.
     package mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
         guard let port = address.port else { return }
         entries.append(
-            Entry(
+            OwnAddress(
                 number: number,
                 port: port,
                 host: address.isWildcard ? nil : Authority(address.description)?.host,
@@ -58,7 +58,7 @@ package struct ListenAddresses {
     func listener(
         namedBy target: RequestTarget,
         localAddress: @autoclosure () -> SocketAddress?
-    ) -> Entry? {
+    ) -> OwnAddress? {
         guard case .absolute(.http, let authority, _) = target else { return nil }
         let port = authority.port ?? Origin.Scheme.http.defaultPort
         for entry in entries where entry.port == port {

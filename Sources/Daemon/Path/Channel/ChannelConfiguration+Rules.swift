@@ -1,6 +1,7 @@
 package import NetproxyConfig
-package import NetproxyEventIO
+import NetproxyEventIO
 package import NetproxyHTTPMessage
+import NetproxySettings
 package import NetworkCore
 package import OAuth
 package import OriginTransport
@@ -13,30 +14,9 @@ extension UpstreamOptions {
         connectTimeout = channel.timeouts.connect
         responseTimeout = channel.timeouts.response
         idleTimeout = channel.timeouts.idle
-        serverName = channel.tls.serverName
-        versions =
-            switch channel.versions {
-            case .auto: .automatic
-            case .http1: .http1
-            case .http2: .http2
-            case .http2Prior: .http2PriorKnowledge
-            }
+        tls = channel.tls
+        versions = channel.versions
         self.proxy = proxy
-    }
-}
-
-extension UpstreamTLS {
-    /// The TLS options that the channel requires.
-    package var options: TLSContext.Options {
-        var options = TLSContext.Options()
-        options.authorities = authorities
-        options.addsSystemRoots = systemRoots == .trusted
-        options.requiresTLS13 = minimum == .v1_3
-        options.certificate = clientCertificate?.certificate
-        options.key = clientCertificate?.key
-        options.pins = pins
-        options.enforcesPins = pinMode == .enforce
-        return options
     }
 }
 

@@ -16,7 +16,7 @@ package final class ChannelRules: Sendable {
     /// The origin and base path of every upstream, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
     /// The cool-downs of the upstreams that were recently unreachable.
-    let rests: UpstreamRests
+    let rests: UpstreamCoolDowns
     package let access: AccessPolicy
     let scope: AccessScope
     /// The rate limiter; `nil` if the channel accepts any number of requests.
@@ -91,7 +91,7 @@ package final class ChannelRules: Sendable {
             configuration.scrub != .off && place != nil && place?.fieldName == nil
         editsInterim = isReflected || !configuration.rewrite.isEmpty
         upstreams = configuration.upstreams.map { ($0.origin, $0.basePath) }
-        rests = UpstreamRests(count: upstreams.count)
+        rests = UpstreamCoolDowns(count: upstreams.count)
         outage = parts.outage
         samples = parts.samples
         tls = parts.tls
@@ -231,12 +231,7 @@ package final class ChannelRules: Sendable {
         let queue = configuration.pool.queue
         options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
-        options.host =
-            switch configuration.host {
-            case .upstream: .origin
-            case .app: .request
-            case .name(let name): .name(name)
-            }
+        options.host = configuration.host
         return options
     }
 }

@@ -100,7 +100,7 @@ final class RequestContent {
     var isComplete: Bool { reader.isComplete }
 
     /// Removes the next piece from the buffer.
-    func next(from buffer: ReadBuffer) throws(HTTP1Error) -> BodyReader.Step {
+    func next(from buffer: ReadBuffer) throws(HTTP1Error) -> BodyReader.Part {
         try reader.next(from: buffer)
     }
 }
@@ -140,7 +140,7 @@ extension DownstreamConnection {
         var count = 0
         defer { reader.gathered = pieces.reversed() }
         while count < DownstreamConnection.gatheringLimit {
-            let step: BodyReader.Step?
+            let step: BodyReader.Part?
             do throws(HTTP1Error) {
                 step = try reader.body?.next(from: buffer)
             } catch {
@@ -200,7 +200,7 @@ extension DownstreamConnection {
         }
         if let piece = reader?.gathered.popLast() { return piece }
         while let reader, reader.body != nil {
-            let step: BodyReader.Step?
+            let step: BodyReader.Part?
             do throws(HTTP1Error) {
                 step = try reader.body?.next(from: buffer)
             } catch {

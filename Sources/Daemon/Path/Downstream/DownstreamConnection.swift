@@ -1,13 +1,10 @@
 import NetproxyBytes
 package import NetproxyEventIO
 package import NetproxyHTTP1
-package import NetproxyHTTP2
-package import NetproxyHTTPMessage
+import NetproxyHTTP2
+import NetproxyHTTPMessage
 import NetproxyLiveObjects
 import NetworkCore
-
-/// Sends an interim (1xx) response to the client.
-package typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
 
 /// One connection from a client, which reads requests one after another; `ResponseWriter` writes the
 /// responses.
@@ -29,126 +26,26 @@ package final class DownstreamConnection {
     /// The reader of the request's content.
     var upload = UploadReader()
     /// The task that runs the connection; `nil` while it is parked.
-    private(set) var service: Service?
+    private(set) var service: DownstreamService?
     package let peer: SocketPeer
     /// The listener that accepted the connection.
-    private(set) var listener: Source
+    private(set) var listener: ListenerSource
     /// A response that waits for the client to read; rare, so it is stored in its own object.
     var pendingResponse: PendingResponse?
     /// The tasks that wait for the end of an interim response.
     private var interimWaiters: [CheckedContinuation<Void, Never>] = []
-    let bounds: Bounds
+    let bounds: DownstreamLimits
     /// Whether the client began with the preface of HTTP/2.
     package private(set) var speaksHTTP2 = false
     /// The session that serves the connection in HTTP/2.
     package var session: (any StreamSession)?
     private let life = LiveObject(DownstreamConnection.self)
 
-    /// The limits of one request, shared by all connections accepted under one configuration.
-    package final class Bounds: Sendable {
-        let limits: HTTP1Limits
-        let headTimeout: Duration
-        /// The slowest pace of a request's content, in bytes a second; `nil` accepts any pace.
-        let bodyRate: Int?
-        /// The time that a task waits for the next request before the connection is parked; `nil` if it is
-        /// never parked.
-        let parkDelay: Duration?
-        /// The longest time without a request, in nanoseconds.
-        let keepAlive: UInt64
-        /// The limits of a connection in HTTP/2; `nil` if only HTTP/1 is supported.
-        let http2: HTTP2Limits?
-
-        package init(
-            limits: HTTP1Limits,
-            headTimeout: Duration,
-            bodyRate: Int?,
-            parkDelay: Duration? = nil,
-            keepAlive: UInt64 = DownstreamState.keepAlive,
-            http2: HTTP2Limits? = nil
-        ) {
-            self.limits = limits
-            self.headTimeout = headTimeout
-            self.bodyRate = bodyRate
-            self.parkDelay = parkDelay
-            self.keepAlive = keepAlive
-            self.http2 = http2
-        }
-    }
-
-    /// The listener of a connection; a reload may assign it to another channel.
-    package struct Source {
-        let number: Int?
-        /// The channel of the listener, if it serves only one.
-        fileprivate(set) var channel: String?
-
-        package init(number: Int? = nil, channel: String? = nil) {
-            (self.number, self.channel) = (number, channel)
-        }
-    }
-
-    /// The task that serves a connection.
-    package final class Service {
-        let task: Task<Void, Never>
-        /// Aborts the task's waits outside the connection.
-        let relay: AbortRelay
-        /// Forwards interim responses to the client.
-        var interim: InterimWriter?
-        private let life = LiveObject(Service.self)
-
-        package init(task: Task<Void, Never>, relay: AbortRelay, interim: InterimWriter? = nil) {
-            self.task = task
-            self.relay = relay
-            self.interim = interim
-        }
-    }
-
-    /// The state of the current request.
-    struct CurrentRequest {
-        /// The number of the request, so that the body of an earlier one is not mistaken for this one's.
-        var number = 0
-        /// The number of content bytes read.
-        var bytesIn = 0
-        /// Whether the client waits for `100 Continue` before it sends the content.
-        var owesContinue = false
-        /// Whether the client reads trailer fields.
-        var takesTrailers = false
-        /// Whether responses name this proxy in `Via`.
-        var announcesProxy = true
-        /// The times at which content was last received from the client and sent to it.
-        var lastReceived: UInt64 = 0
-        var lastSent: UInt64 = 0
-        /// The longest time without a byte between the client and netproxy; a channel may set another limit.
-        var idleTimeout: Duration? = CurrentRequest.idleTimeout
-        /// Whether the limit is the channel's `timeouts.idle`.
-        var hasChannelLimits = false
-        /// The secrets to remove from trailer fields, which are written after the content.
-        var sent: SentSecrets?
-
-        /// The default limit without a channel.
-        static let idleTimeout = Duration.seconds(60)
-
-        /// Applies the settings of the request's channel.
-        mutating func enter(idleTimeout: Duration?, announcesProxy: Bool) {
-            self.idleTimeout = idleTimeout
-            self.announcesProxy = announcesProxy
-            hasChannelLimits = true
-        }
-
-        /// Returns the end of the time without a byte, for a wait for content.
-        func idleDeadline(since start: UInt64) -> UInt64 {
-            idleTimeout.map { max(start, lastSent) &+ $0.nanoseconds } ?? .max
-        }
-
-        /// The name and value of the limit in errors.
-        var idleSetting: TimeSetting {
-            TimeSetting(
-                hasChannelLimits ? "timeouts.idle" : "its own limit for requests without a channel",
-                idleTimeout
-            )
-        }
-    }
-
-    package init(_ socket: StreamSocket, bounds: Bounds, listener: Source = Source()) {
+    package init(
+        _ socket: StreamSocket,
+        bounds: DownstreamLimits,
+        listener: ListenerSource = ListenerSource()
+    ) {
         self.socket = socket
         self.bounds = bounds
         self.listener = listener
@@ -166,7 +63,7 @@ package final class DownstreamConnection {
     // MARK: - The task
 
     /// Sets the task that runs the connection; `nil` if there is none any more.
-    package func run(by service: Service?) { self.service = service }
+    package func run(by service: DownstreamService?) { self.service = service }
 
     /// The number of the listener that accepted the connection.
     package var listenerNumber: Int? { listener.number }
@@ -543,14 +440,6 @@ package protocol StreamSession: AnyObject {
 
     /// Ends the connection now; a response that has not begun contains the reason.
     func cut()
-}
-
-extension DownstreamConnection.Bounds {
-    /// The error for content that arrives too slowly.
-    var slowBody: NetworkError {
-        let pace = "the content of the request came slower than \(bodyRate ?? 0)B a second"
-        return NetworkError.timeout(.requestBodyRate, after: TimeSetting(pace, nil))
-    }
 }
 
 extension NetworkError {

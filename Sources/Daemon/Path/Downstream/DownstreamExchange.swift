@@ -8,7 +8,6 @@ import NetworkCore
 ///
 /// The code that carries a request through netproxy serves both.
 protocol DownstreamExchange: AnyObject, SendableMetatype {
-    typealias CurrentRequest = DownstreamConnection.CurrentRequest
 
     /// The current request.
     var request: CurrentRequest { get set }
@@ -16,7 +15,7 @@ protocol DownstreamExchange: AnyObject, SendableMetatype {
     /// The connection, by which the requests of one client are recognized.
     var sender: ObjectIdentifier { get }
     /// The listener of the connection.
-    var listener: DownstreamConnection.Source { get }
+    var listener: ListenerSource { get }
     /// The local address of the connection.
     var localAddress: SocketAddress? { get }
     /// The progress of the connection's shutdown.
@@ -80,9 +79,9 @@ struct WrittenResponse {
     /// Whether the client may have received a part of the head.
     var isHeadOut = false
     /// The rare parts, in an object of their own, so that most responses are moved without them.
-    private var rest: Rest?
+    private var rest: Epilogue?
 
-    private final class Rest {
+    private final class Epilogue {
         let trailers: HTTPHeaders?
         let fault: (any Error)?
 
@@ -111,18 +110,18 @@ struct WrittenResponse {
 
     init(_ writer: borrowing ResponseWriter, _ fault: any Error) {
         self.init(writer)
-        rest = Rest(nil, fault)
+        rest = Epilogue(nil, fault)
     }
 
     /// Records that the response ended early.
     mutating func fail(_ fault: any Error) {
         state = .broken
-        rest = Rest(nil, fault)
+        rest = Epilogue(nil, fault)
     }
 
     /// Records that the response is complete.
     mutating func finish(_ trailers: HTTPHeaders?) {
         state = .done
-        if let trailers { rest = Rest(trailers, nil) }
+        if let trailers { rest = Epilogue(trailers, nil) }
     }
 }

@@ -149,7 +149,7 @@ package final class ProxyHandler {
     }
 
     /// The next step of a request.
-    private enum Step: ~Copyable {
+    private enum Decision: ~Copyable {
         /// Write netproxy's own response.
         case answer(Response)
         /// Send the request upstream: through its channel, or unchanged if no channel claims it.
@@ -191,7 +191,7 @@ package final class ProxyHandler {
     private func prepare<App: DownstreamExchange>(
         on app: App,
         _ exchange: inout Exchange
-    ) throws(NetworkError) -> Step {
+    ) throws(NetworkError) -> Decision {
         let plan: ForwardPlan
         do throws(NetworkError) {
             switch try planChannel(on: app, &exchange) {
@@ -320,7 +320,7 @@ package final class ProxyHandler {
 
     /// Refuses a malformed request, and closes the connection.
     private func refuse<App: DownstreamExchange>(_ error: NetworkError, on app: App) async {
-        app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
+        app.request.idleTimeout = CurrentRequest.idleTimeout
         app.request.hasChannelLimits = false
         let line = app.requestLine
         var exchange = Exchange(

@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySettings
 import NetworkCore
 
 /// Writes the part of a query that the mode permits, without decoding it.

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// The log of a channel, or of netproxy itself: its labels and the stream of its lines.
 ///
 /// Shared by the event loops, each of which writes through its own `LogBuffer`.

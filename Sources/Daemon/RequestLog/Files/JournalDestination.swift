@@ -1,4 +1,5 @@
 import NetproxyBytes
+package import NetproxySettings
 package import NetproxySystem
 
 /// Sends lines to systemd's journal in its native protocol: one datagram per line, with the facts of the line

@@ -1,4 +1,5 @@
 package import NetproxyBytes
+import NetproxySettings
 
 /// The unwritten lines of a channel on one event loop.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import NetproxyBytes
+package import NetproxySettings
 package import NetproxySystem
 import Synchronization
 

@@ -1,4 +1,5 @@
 import NetproxyBytes
+import NetproxySettings
 import NetproxySystem
 
 /// The writer of one log's lines to their destination, which may block as long as the disk does.

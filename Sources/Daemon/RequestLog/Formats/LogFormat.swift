@@ -1,19 +1,9 @@
 package import NetproxyBytes
+package import NetproxySettings
 
-/// The format of a line.
-///
-/// Event loops encode JSON. Every other format is converted from that line, so that a single place
-/// determines the logged and the redacted values.
-package enum LogFormat: String, Sendable, CaseIterable {
-    /// The line as encoded.
-    case json
-    /// `key=value` pairs, with dotted keys for nested values.
-    case logfmt
-    /// JSON with the field names of the Elastic Common Schema, version 8.
-    case ecs
-    /// The Combined Log Format of Apache and nginx, for exchanges only.
-    case clf
-
+// Event loops encode JSON. Every other format is converted from that line, so that a single place
+// determines the logged and the redacted values.
+extension LogFormat {
     /// Appends a line in this format, including the newline, unless the format has none for its event.
     package func append(_ line: LogLine, to output: OutputBuffer) {
         switch self {

@@ -1,4 +1,5 @@
 package import NetproxyHTTPMessage
+package import NetproxySettings
 
 /// The labels common to all lines of a channel, and the permitted contents of its exchanges.
 package struct LogLabels: Sendable {
@@ -38,14 +39,4 @@ package struct LogLabels: Sendable {
         self.credentialFields = credentialFields
         self.credentialParameter = credentialParameter
     }
-}
-
-/// The part of a query in the log.
-package enum QueryMode: String, Sendable, CaseIterable {
-    /// The names of its parameters, separated by commas.
-    case keys
-    /// The query as sent, except for the values of well-known credential parameters.
-    case full
-    /// No part of the query.
-    case off
 }

@@ -5,7 +5,7 @@ import NetworkCore
 /// from the log.
 package struct CurlCommand: Sendable, CustomStringConvertible {
     /// The location of a channel's credential in a request.
-    package enum Place: Sendable, Equatable, Codable {
+    package enum CredentialLocation: Sendable, Equatable, Codable {
         /// A field; without a prefix, the prefix of the credential's kind applies.
         case field(name: String, prefix: String?)
         case parameter(String)
@@ -23,7 +23,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     package init?(
         _ line: LogLine,
         query: QueryMode = .keys,
-        place: Place? = nil,
+        place: CredentialLocation? = nil,
         as notation: CredentialNotation = .token
     ) {
         guard let url = RequestURL(line, query: query),
@@ -68,7 +68,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// elsewhere.
     private static func field(
         _ notation: CredentialNotation,
-        _ place: Place?,
+        _ place: CredentialLocation?,
         _ owner: String
     ) -> (name: String, line: String)? {
         let (name, prefix): (String, String)

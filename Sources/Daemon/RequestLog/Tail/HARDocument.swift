@@ -1,5 +1,6 @@
 package import NetproxyBytes
 import NetproxyHTTPMessage
+package import NetproxySettings
 
 /// Converts log lines to an HTTP Archive (HAR 1.2), one entry at a time.
 ///

@@ -86,7 +86,7 @@ package struct HumanLine: Sendable {
             output.append(UInt8(ascii: " "))
             taken += text.count + 1
         }
-        var rest = Rest(
+        var rest = Remainder(
             path: path.harmless,
             marks: marks.joined(separator: " ").harmless,
             fault: (fault ?? "").harmless,
@@ -116,7 +116,7 @@ package struct HumanLine: Sendable {
     }
 
     /// The part of a line after the columns.
-    private struct Rest {
+    private struct Remainder {
         var path: String
         var marks: String
         var fault: String

@@ -19,7 +19,7 @@ package struct LogPrinter {
 
     private let rendering: Rendering
     private let wholeQueries: Set<String>
-    private let places: [String: CurlCommand.Place]
+    private let places: [String: CurlCommand.CredentialLocation]
     private let notations: [String: CredentialNotation]
     private var archive = HARDocument()
     private var isBegun = false
@@ -34,7 +34,7 @@ package struct LogPrinter {
     package init(
         _ rendering: Rendering,
         wholeQueries: Set<String> = [],
-        places: [String: CurlCommand.Place] = [:],
+        places: [String: CurlCommand.CredentialLocation] = [:],
         notations: [String: CredentialNotation] = [:]
     ) {
         self.rendering = rendering

@@ -1,3 +1,4 @@
+package import NetproxySettings
 import NetworkCore
 
 /// A runnable curl command that sends a logged request through netproxy once more.

@@ -23,7 +23,7 @@ enum AdminReach: Sendable {
         guard self == .tcp else { return rules }
         rules.connections = 64
         rules.descriptors = .unreserved
-        rules.bounds = DownstreamConnection.Bounds(
+        rules.bounds = DownstreamLimits(
             limits: HTTP1Limits(),
             headTimeout: .seconds(5),
             bodyRate: 1 << 10,

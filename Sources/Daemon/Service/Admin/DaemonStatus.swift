@@ -21,6 +21,8 @@ package struct DaemonStatus: Sendable, Codable {
         /// `idle` before the first one, `failed` or `starting` while it refuses its requests because a secret
         /// or a file is missing, and `sign-in` if its requests need a sign-in first.
         package var state: State?
+        /// `true` while the channel refuses its requests because a secret or a file is missing.
+        package var refuses: Bool?
         /// The last failure, if no success followed it.
         package var failure: Failure?
         /// The seconds since the last success; `nil` before the first one.

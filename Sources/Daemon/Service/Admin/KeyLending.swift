@@ -30,12 +30,8 @@ struct KeyLending {
         _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
-        let closed =
-            switch reach {
-            case .unixSocket: Set<String>()
-            case .tcp: Set(channels.channels.filter(\.demandsKey).map(\.name))
-            }
-        if let refusal = refusal(to: names, as: identity, over: reach, closed: closed) {
+        let closed = reach == .tcp ? keyedChannels : []
+        if let refusal = refusal(names, as: identity, closed: closed, over: reach) {
             return .failure(refusal)
         }
         let leased = channels.channels.filter { channel in
@@ -64,19 +60,17 @@ struct KeyLending {
         return .success(ClientLeaseBody(lease, grant, of: keys))
     }
 
-    /// Returns the reason not to lend a key.
-    ///
-    /// - Parameters:
-    ///   - names: the channels.
-    ///   - identity: the identity to use for channels with several.
-    ///   - reach: the way in which the peer is connected.
-    ///   - closed: the channels for which the peer gets no key.
-    /// - Returns: the refusal; `nil` to lend a key.
+    /// The channels that demand their own key.
+    private var keyedChannels: Set<String> {
+        Set(channels.channels.filter(\.demandsKey).map(\.name))
+    }
+
+    /// Returns the reason not to lend a key, if there is one.
     private func refusal(
-        to names: [String],
+        _ names: [String],
         as identity: String?,
-        over reach: AdminReach,
-        closed: Set<String>
+        closed: Set<String>,
+        over reach: AdminReach
     ) -> AdminRefusal? {
         for name in names where channels[name] == nil {
             let unknown = UnknownChannel(name: name, present: channels.names)

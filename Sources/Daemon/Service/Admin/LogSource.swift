@@ -1,6 +1,7 @@
 import FoundationEssentials
 package import NetproxyConfig
 package import NetproxyRequestLog
+package import NetproxySettings
 
 /// The place of the request log, and the facts about channels that its readers need; without secrets.
 ///
@@ -11,13 +12,13 @@ package struct LogSource: Sendable, Codable {
     /// The output of the log: `file`, `stdout` or `journal`.
     package var output = LogSettings.Output.file
     /// The format of the lines.
-    package var format = LogSettings.Format.json
+    package var format = LogFormat.json
     /// The names of the channels, in the order of the configuration.
     package private(set) var channels: [String] = []
     /// The channels that log whole queries.
     package private(set) var wholeQueries: Set<String> = []
     /// The places of the channels' credentials, if not in the field of their kind.
-    package private(set) var places: [String: CurlCommand.Place] = [:]
+    package private(set) var places: [String: CurlCommand.CredentialLocation] = [:]
     /// The addresses at which clients reach the channels.
     package private(set) var entrances = Entrances()
 
@@ -31,7 +32,7 @@ package struct LogSource: Sendable, Codable {
             configuration.channels.filter { $0.log.query == .full }.map(\.name)
         )
         for channel in configuration.channels {
-            places[channel.name] = channel.placement.map(CurlCommand.Place.init)
+            places[channel.name] = channel.placement.map(CurlCommand.CredentialLocation.init)
         }
         entrances = Entrances(configuration)
     }
@@ -59,7 +60,7 @@ package struct LogSource: Sendable, Codable {
     }
 }
 
-extension CurlCommand.Place {
+extension CurlCommand.CredentialLocation {
     fileprivate init(_ placement: CredentialPlacement) {
         self =
             switch placement {

@@ -81,7 +81,7 @@ struct PrometheusText {
             .gauge,
             "netproxy_channel_up",
             "0 while the channel refuses its requests: it lacks a secret or a file."
-        ) { $0.state == nil ? 1 : 0 }
+        ) { $0.refuses == true ? 0 : 1 }
         write(
             .counter,
             "netproxy_requests_total",

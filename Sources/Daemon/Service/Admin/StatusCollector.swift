@@ -53,6 +53,7 @@ struct StatusCollector {
                     furtherUpstreams: channel.rules.furtherUpstreams,
                     url: entrances.url(of: channel.name),
                     state: DaemonStatus.State(channel.outage, token, outcome),
+                    refuses: channel.outage == nil ? nil : true,
                     failure: outcome.current.map { DaemonStatus.Failure($0, at: now) },
                     successAgeS: outcome.success.map { DaemonStatus.tenths(since: $0, now) },
                     reason: outage?.reason,

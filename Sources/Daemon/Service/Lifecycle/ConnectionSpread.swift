@@ -17,17 +17,17 @@ final class ConnectionSpread<Server: Sendable>: Sendable {
         func remove() { count.subtract(1, ordering: .relaxed) }
     }
 
-    private struct Place {
+    private struct LoopServer {
         let load: Load
         let server: Server
     }
 
-    private let places = Mutex<[Place]>([])
+    private let places = Mutex<[LoopServer]>([])
 
     /// Adds a loop's server, and returns its load.
     func join(_ server: Server) -> Load {
         let load = Load()
-        places.withLock { $0.append(Place(load: load, server: server)) }
+        places.withLock { $0.append(LoopServer(load: load, server: server)) }
         return load
     }
 

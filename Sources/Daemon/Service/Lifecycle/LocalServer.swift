@@ -29,7 +29,7 @@ package final class LocalServer {
         }
     }
 
-    package typealias Answer = @Sendable (Call) async -> Response
+    package typealias Responder = @Sendable (Call) async -> Response
 
     /// The limits for a peer.
     package struct Rules: Sendable {
@@ -38,7 +38,7 @@ package final class LocalServer {
         /// The maximum number of connections; beyond it, the connection that has been idle longest is closed.
         var connections: Int?
         /// The limits of one request.
-        var bounds = DownstreamConnection.Bounds(
+        var bounds = DownstreamLimits(
             limits: HTTP1Limits(),
             headTimeout: .seconds(10),
             bodyRate: nil
@@ -57,7 +57,7 @@ package final class LocalServer {
 
     private let loop: EventLoop
     private let rules: Rules
-    private let answer: Answer
+    private let answer: Responder
     /// Called after each completely sent response.
     private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
@@ -68,7 +68,7 @@ package final class LocalServer {
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
         rules: Rules = Rules(),
-        answer: @escaping Answer,
+        answer: @escaping Responder,
         onAnswered: (@Sendable (Response) -> Void)? = nil
     ) throws(IOError) {
         self.loop = loop

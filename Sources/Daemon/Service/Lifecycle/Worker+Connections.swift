@@ -52,7 +52,7 @@ extension Worker {
         let connection = DownstreamConnection(
             socket,
             bounds: limits.bounds,
-            listener: DownstreamConnection.Source(number: listener, channel: channel)
+            listener: ListenerSource(number: listener, channel: channel)
         )
         connections[ObjectIdentifier(connection)] = connection
         heap.began(connections.count)
@@ -87,7 +87,7 @@ extension Worker {
             }
         }
         connection.run(
-            by: DownstreamConnection.Service(
+            by: DownstreamService(
                 task: task,
                 relay: relay,
                 interim: handler.interimWriter(for: connection)
@@ -152,7 +152,7 @@ extension Worker {
                 stream.session.ended(stream)
             }
         }
-        stream.service = DownstreamConnection.Service(
+        stream.service = DownstreamService(
             task: task,
             relay: relay,
             interim: handler.interimWriter(for: stream)

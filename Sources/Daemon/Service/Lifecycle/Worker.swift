@@ -62,7 +62,7 @@ final class Worker {
     /// The limits at the top level of the configuration, which apply to every loop.
     struct Limits: Sendable {
         /// The limits of one request.
-        let bounds: DownstreamConnection.Bounds
+        let bounds: DownstreamLimits
         /// The maximum number of connections of the process.
         let connections: Int
         /// Whether the loop may poll before it sleeps.
@@ -74,7 +74,7 @@ final class Worker {
             wire.sectionSize = limits.headerSize.bytes
             wire.fieldCount = limits.headerCount
             wire.targetSize = limits.targetSize.bytes
-            bounds = DownstreamConnection.Bounds(
+            bounds = DownstreamLimits(
                 limits: wire,
                 headTimeout: limits.headTimeout,
                 bodyRate: bodyRate,

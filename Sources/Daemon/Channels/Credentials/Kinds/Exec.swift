@@ -48,7 +48,7 @@ struct HelperTokens: OAuthService {
         var reason: String
     }
 
-    private struct Answer: Decodable {
+    private struct PrintedToken: Decodable {
         var token: String
         var expiresIn: Double?
         var scheme: String?
@@ -100,9 +100,9 @@ struct HelperTokens: OAuthService {
     }
 
     private func object(_ text: String) throws(TokenFailure) -> TokenResponse {
-        let answer: Answer
+        let answer: PrintedToken
         do {
-            answer = try JSONDecoder().decode(Answer.self, from: Data(text.utf8))
+            answer = try JSONDecoder().decode(PrintedToken.self, from: Data(text.utf8))
         } catch {
             // The decoder's message may quote the token.
             throw TokenFailure(

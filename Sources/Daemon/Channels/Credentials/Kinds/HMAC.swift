@@ -5,6 +5,7 @@ import NetproxyCryptography
 import NetproxyHTTP1
 import NetproxyHTTPMessage
 import NetproxyPath
+package import NetproxySettings
 package import NetworkCore
 
 extension HMACSettings: CredentialProviding {
@@ -110,8 +111,8 @@ struct RequestSignature: RequestSigning {
             }
             request.headers.append(line)
         }
-        let hash = KeyedHash(settings.algorithm)
-        let code = hash.authenticationCode(of: facts.bytes(of: settings.message), key: key)
+        let message = facts.bytes(of: settings.message)
+        let code = settings.algorithm.authenticationCode(of: message, key: key)
         let text = Secret(settings.encoding.text(of: code))
         guard let credential = Credential(rules.place.fieldName ?? .authorization, text) else {
             preconditionFailure("unreachable: a signature has letters and digits")
@@ -197,17 +198,6 @@ extension RequestSignature {
     }
 }
 
-extension KeyedHash {
-    fileprivate init(_ algorithm: HMACSettings.Algorithm) {
-        self =
-            switch algorithm {
-            case .sha1: .sha1
-            case .sha256: .sha256
-            case .sha512: .sha512
-            }
-    }
-}
-
 extension HMACSettings.Encoding {
     /// Returns the bytes as text.
     fileprivate func text(of bytes: [UInt8]) -> String {
@@ -237,7 +227,7 @@ extension HMACSettings.DateForm {
     }
 }
 
-extension HMACSettings.KeyEncoding {
+extension SharedKeyEncoding {
     /// Returns the bytes of a key.
     ///
     /// - Throws: an error that does not quote the key.

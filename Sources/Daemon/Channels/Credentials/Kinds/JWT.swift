@@ -1,5 +1,6 @@
 package import NetproxyConfig
 import NetproxyEventIO
+package import NetproxySettings
 package import NetworkCore
 import OAuth
 import Synchronization
@@ -96,9 +97,9 @@ extension SigningKey {
     /// Parses a private key in PEM, which must match an algorithm.
     ///
     /// - Throws: `SigningKeyError`, or `SecretError` for a key of another algorithm.
-    package init(jwtKey pem: Secret, id: String?, _ algorithm: JWTSettings.Algorithm?) throws {
+    package init(jwtKey pem: Secret, id: String?, _ algorithm: SignatureAlgorithm?) throws {
         self = try SigningKey(pem: pem, id: id)
-        guard let algorithm, self.algorithm.rawValue != algorithm.rawValue else { return }
+        guard let algorithm, self.algorithm != algorithm else { return }
         throw SecretError(
             "the key signs with \(self.algorithm.rawValue), not \(algorithm.rawValue); "
                 + "change algorithm, or remove it"
@@ -111,26 +112,9 @@ extension SelfSignedToken {
         self.init(
             key: try SigningKey(jwtKey: pem, id: settings.id, settings.algorithm),
             type: settings.type,
-            claims: Self.members(settings.claims),
-            stamps: Set(settings.stamps.compactMap { Stamp(rawValue: $0.rawValue) }),
+            claims: settings.claims,
+            stamps: settings.stamps,
             lifetime: settings.lifetime
         )
-    }
-
-    private static func members(_ claims: [JWTSettings.Claim]) -> [String: Claim] {
-        Dictionary(claims.map { ($0.name, Claim($0.value)) }) { _, last in last }
-    }
-}
-
-extension SelfSignedToken.Claim {
-    fileprivate init(_ value: JWTSettings.Claim.Value) {
-        self =
-            switch value {
-            case .text(let text): .text(text)
-            case .flag(let flag): .flag(flag)
-            case .list(let texts): .list(texts)
-            case .map(let claims):
-                .object(Dictionary(claims.map { ($0.name, Self($0.value)) }) { _, last in last })
-            }
     }
 }

@@ -1,3 +1,5 @@
+import NetproxySettings
+
 struct ClientKeyKeys: SectionKeys {
     static let table = KeyTable(Self())
 
@@ -38,7 +40,7 @@ struct GrantReader {
 
     /// Returns the key of client assertions.
     func clientKey(
-        for authentication: OAuthSettings.ClientAuthentication
+        for authentication: ClientAuthentication
     ) -> OAuthSettings.ClientKey? {
         let user = "client_auth private_key_jwt"
         guard authentication == .privateKeyJWT else { return refuse(oauth.clientKey, usedBy: user) }

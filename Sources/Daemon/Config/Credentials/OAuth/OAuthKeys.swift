@@ -1,3 +1,5 @@
+import NetproxySettings
+
 struct OAuthKeys: SectionKeys {
     static let table = KeyTable(Self())
     static let example: String? = "{ issuer: https://login.example.com, client_id: app }"
@@ -46,7 +48,7 @@ struct OAuthKeys: SectionKeys {
     let clientMetadataURL = Key("client_metadata_url", .url)
     let clientID = Key("client_id", .text)
     let clientSecret = Key("client_secret", .secret)
-    let clientAuthentication = Key("client_auth", .choice(OAuthSettings.ClientAuthentication.self))
+    let clientAuthentication = Key("client_auth", .choice(ClientAuthentication.self))
     let refreshToken = Key("refresh_token", .secret)
     let refreshBefore = Key("refresh_before", .duration(atLeast: .zero), default: "5m")
 }

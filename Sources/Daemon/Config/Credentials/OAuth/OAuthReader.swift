@@ -1,4 +1,5 @@
 import NetproxyHTTPMessage
+import NetproxySettings
 
 /// Reads the OAuth settings of a channel, and checks that all keys required by the grant are present.
 struct OAuthReader {
@@ -53,7 +54,7 @@ struct OAuthReader {
 
     private func authentication(
         for grant: OAuthSettings.Grant
-    ) -> OAuthSettings.ClientAuthentication {
+    ) -> ClientAuthentication {
         // The GitHub App signs its own token with its key.
         if grant == .githubApp { return .privateKeyJWT }
         // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional. A client
@@ -85,7 +86,7 @@ struct OAuthReader {
     }
 
     private func tokenFields(
-        _ authentication: OAuthSettings.ClientAuthentication
+        _ authentication: ClientAuthentication
     ) -> [OAuthSettings.TokenField] {
         let isBasic = [.basic, .basicRaw].contains(authentication)
         for entry in section.tokenHeaders.node?.entries ?? []

@@ -1,3 +1,5 @@
+package import NetproxySettings
+
 /// The settings of a channel's OAuth 2.0 tokens.
 package struct OAuthSettings: Sendable, Hashable {
     package var grant: Grant
@@ -128,17 +130,6 @@ package struct OAuthSettings: Sendable, Hashable {
     package enum TokenField: Sendable, Hashable {
         case text(HeaderField)
         case secret(HeaderSecret)
-    }
-
-    /// The client authentication at the token endpoint.
-    package enum ClientAuthentication: String, Sendable, CaseIterable {
-        case basic
-        /// Basic without the form encoding that RFC 6749 §2.3.1 requires.
-        case basicRaw = "basic_raw"
-        case post
-        case privateKeyJWT = "private_key_jwt"
-        case tls
-        case none
     }
 
     /// The key of client assertions (RFC 7523 §2.2).

@@ -13,10 +13,10 @@ import OriginTransport
 package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession {
     let loop: EventLoop
     let peer: SocketPeer
-    let bounds: DownstreamConnection.Bounds
+    let bounds: DownstreamLimits
     /// The connection, which outlives its session.
     private unowned let connection: DownstreamConnection
-    var listener: DownstreamConnection.Source { connection.listener }
+    var listener: ListenerSource { connection.listener }
     let localAddress: SocketAddress?
     private(set) var shutdown = DownstreamState.Shutdown.none
     /// Serves a stream, and calls `ended` afterwards.
@@ -58,7 +58,7 @@ package final class DownstreamSession: TimerEntry, HTTP2WireUser, StreamSession 
         mostStreams = limits.streams
         let session = HTTP2Session(.server, limits: limits)
         wire = HTTP2Wire(socket, session, read: connection.buffer.moved())
-        wire.writeIdle = DownstreamConnection.CurrentRequest.idleTimeout
+        wire.writeIdle = CurrentRequest.idleTimeout
         super.init()
         wire.user = self
     }

@@ -14,10 +14,10 @@ package final class DownstreamStream: DownstreamExchange {
     let id: Int32
     package let session: DownstreamSession
     var request: CurrentRequest
-    package var listener: DownstreamConnection.Source { session.listener }
+    package var listener: ListenerSource { session.listener }
     package let peer: SocketPeer
     /// The task that serves the exchange, which retains this stream; `finish()` ends both.
-    package var service: DownstreamConnection.Service?
+    package var service: DownstreamService?
     package var interim: InterimWriter? { service?.interim }
     private var head: RequestHead?
     /// The readable part of a refused request.

@@ -176,15 +176,15 @@ function judged(c, minute) {
     ? ' Next attempt in ' + duration(t.next_attempt_s) + '.' : '';
   if (c.state === 'starting') return ['○', 'starting', '', c.reason];
   if (c.state === 'sign-in') return ['✕', 'sign-in needed', 'bad', error, login];
+  if (c.refuses) {
+    return ['✕', 'refuses requests', 'bad', c.reason + '.' + (c.next_attempt_s
+      ? ' Next attempt in ' + duration(c.next_attempt_s) + '.' : '')];
+  }
   if (c.state === 'failed' && t && t.state === 'failed') {
     return ['✕', 'no token', 'bad', error + next, login];
   }
   if (c.state === 'failed' && c.failure) {
     return ['✕', 'failing', 'bad', duration(c.failure.age_s) + ' ago ' + c.failure.detail + '.'];
-  }
-  if (c.state === 'failed') {
-    return ['✕', 'refuses requests', 'bad', c.reason + '.' + (c.next_attempt_s
-      ? ' Next attempt in ' + duration(c.next_attempt_s) + '.' : '')];
   }
   if (minute.failed) {
     return ['▲', 'some failures', 'warning', minute.failed + ' of the last ' +

@@ -2,16 +2,16 @@ extension RequestChain {
     /// An interceptor as the chain runs it.
     ///
     /// Each built-in interceptor has its own case, so that the chain can call it directly.
-    enum Step {
-        case headers(Place<DefaultHeadersInterceptor>)
-        case coding(Place<CodingInterceptor>)
-        case redirect(Place<RedirectInterceptor>)
-        case retry(Place<RetryInterceptor>)
-        case reauthorization(Place<ReauthorizationInterceptor>)
-        case length(Place<LengthInterceptor>)
-        case originGuard(Place<OriginGuard>)
-        case authorization(Place<AuthorizationInterceptor>)
-        case other(Place<any RequestInterceptor>)
+    enum Link {
+        case headers(Boxed<DefaultHeadersInterceptor>)
+        case coding(Boxed<CodingInterceptor>)
+        case redirect(Boxed<RedirectInterceptor>)
+        case retry(Boxed<RetryInterceptor>)
+        case reauthorization(Boxed<ReauthorizationInterceptor>)
+        case length(Boxed<LengthInterceptor>)
+        case originGuard(Boxed<OriginGuard>)
+        case authorization(Boxed<AuthorizationInterceptor>)
+        case other(Boxed<any RequestInterceptor>)
 
         var interceptor: any RequestInterceptor {
             switch self {
@@ -47,7 +47,7 @@ extension RequestChain {
     }
 
     /// A reference to an interceptor, so that visiting it does not copy it.
-    final class Place<Interceptor: Sendable>: Sendable {
+    final class Boxed<Interceptor: Sendable>: Sendable {
         let interceptor: Interceptor
 
         init(_ interceptor: Interceptor) {

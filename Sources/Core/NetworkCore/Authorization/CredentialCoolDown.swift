@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The cool-down of a credential after the upstream has limited it.
-package final class CredentialRest: Sendable {
+package final class CredentialCoolDown: Sendable {
     /// The longest cool-down; it limits the damage of a mistaken `Retry-After` of years.
     private static let longest = Duration.seconds(3600)
     /// The first cool-down after a response without `Retry-After`; each further one is twice as long.
@@ -39,13 +39,13 @@ package final class CredentialRest: Sendable {
         let now = clock.now
         state.withLock { state in
             guard let told else {
-                let guess = CredentialRest.first * (1 << min(state.guesses, 6))
+                let guess = CredentialCoolDown.first * (1 << min(state.guesses, 6))
                 state.guesses += 1
-                state.end = now + min(guess, CredentialRest.longestGuess)
+                state.end = now + min(guess, CredentialCoolDown.longestGuess)
                 return
             }
             state.guesses = 0
-            state.end = now + min(told, CredentialRest.longest)
+            state.end = now + min(told, CredentialCoolDown.longest)
         }
     }
 
