@@ -143,7 +143,7 @@ private struct RunningPresets {
     }
 
     /// Returns a key for a channel of each preset; `nil` unless a daemon has all of them.
-    func hold(_ presets: [ProviderPreset]) async -> (answer: HeldAnswer, lease: ClientLease)? {
+    func hold(_ presets: [ProviderPreset]) async -> (answer: HeldResponse, lease: ClientLease)? {
         guard let configuration else { return nil }
         let channels = presets.compactMap { preset in
             configuration.channels.first { $0.preset == preset.name }?.name

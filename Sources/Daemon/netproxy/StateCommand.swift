@@ -58,7 +58,7 @@ extension ExportCommand {
     /// Refuses to end the sign-ins of a daemon that serves requests.
     private func requireNoDaemon() async throws {
         let configuration = try file.load(.text)
-        let daemon: AdminClient.Answer
+        let daemon: AdminClient.TextResponse
         do {
             daemon = try await AdminClient(configuration.admin).send(.status)
         } catch {

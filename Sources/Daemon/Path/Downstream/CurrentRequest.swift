@@ -1,3 +1,4 @@
+import NetproxyEventIO
 import NetworkCore
 
 /// The state of the current request.
