@@ -154,12 +154,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         isSafeToRetry(isIdempotent: method.isIdempotent)
     }
 
-    /// Whether the request can be sent again without being processed twice.
-    public func isSafeToRetry(_ request: Request) -> Bool {
-        isSafeToRetry(isIdempotent: request.isIdempotent)
-    }
-
-    private func isSafeToRetry(isIdempotent: @autoclosure () -> Bool) -> Bool {
+    func isSafeToRetry(isIdempotent: @autoclosure () -> Bool) -> Bool {
         switch retry {
         case .safe: true
         case .idempotentOnly: isIdempotent()

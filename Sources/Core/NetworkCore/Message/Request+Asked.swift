@@ -1,4 +1,9 @@
 extension NetworkError {
+    /// Whether the request can be sent again without being processed twice.
+    public func isSafeToRetry(_ request: Request) -> Bool {
+        isSafeToRetry(isIdempotent: request.isIdempotent)
+    }
+
     /// Returns the same error with the request.
     package func asking(_ request: Request) -> NetworkError {
         var error = self

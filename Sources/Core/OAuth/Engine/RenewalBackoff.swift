@@ -177,7 +177,7 @@ extension OAuthFailure {
             detail: "not signed in: there is no refresh token; sign in",
             at: now.wall
         )
-        failure.signIn = record == nil ? .missing : .ended
+        failure.signIn = record?.isSignedOut ?? true ? .missing : .ended
         return failure
     }
 
