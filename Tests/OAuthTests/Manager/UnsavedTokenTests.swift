@@ -114,10 +114,10 @@ import Testing
         let verdict = await whileTimePasses(next.clock) { await next.reject(1) }
         #expect(verdict == .replay)
         #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
-        // Its refresh token is spent by now.
+        // Its refresh token is spent by now, and the successor keeps the lock.
         let count = harness.requests
         let refusal = await whileTimePasses(next.clock) { await harness.reject(2) }
-        #expect(refusal == .passThrough(.refreshFailed))
+        #expect(refusal == .passThrough(.waitTimeout))
         #expect(harness.requests == count)
         store.failsSaving = false
         let isWritten = await eventually {

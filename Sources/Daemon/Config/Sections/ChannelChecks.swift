@@ -82,7 +82,8 @@ struct ChannelChecks {
     /// Checks that HTTP/2 is not required through a proxy for an http:// upstream: the proxy reads a plain
     /// request and forwards it in HTTP/1.1.
     private func checkVersions() {
-        guard [.http2, .http2PriorKnowledge].contains(configuration.versions), configuration.proxy != nil,
+        guard [.http2, .http2PriorKnowledge].contains(configuration.versions),
+            configuration.proxy != nil,
             configuration.upstreams.contains(where: { $0.origin.scheme == .http })
         else { return }
         channel.http.report(
