@@ -32,20 +32,19 @@ extension HTTPFieldName {
 
 extension HTTPFieldName {
     /// Whether the last letters of a name can end a word for credentials; without an allocation.
+    @inline(__always)
     package static func mayBeConfidential(_ name: Span<UInt8>) -> Bool {
         guard name.count >= 3 else { return false }
-        let last = (
-            Grammar.lowercased(name[name.count - 2]), Grammar.lowercased(name[name.count - 1])
-        )
-        return endings.contains { $0.0 == last.0 && $0.1 == last.1 }
-    }
-
-    private static let endings: [(UInt8, UInt8)] = [
-        "token", "key", "secret", "password", "passwd", "passphrase", "auth", "credential",
-        "credentials",
-        "authorization", "jwt", "bearer", "cookie", "signature", "session",
-    ].map { word in
-        let bytes = Array(word.utf8.suffix(2))
-        return (bytes[0], bytes[1])
+        switch (name[name.count - 2] | 0x20, name[name.count - 1] | 0x20) {
+        // token, secret, key, bearer
+        case (0x65, 0x6E), (0x65, 0x74), (0x65, 0x79), (0x65, 0x72): return true
+        // password, passwd, passphrase, auth
+        case (0x72, 0x64), (0x77, 0x64), (0x73, 0x65), (0x74, 0x68): return true
+        // credential, credentials, authorization, session
+        case (0x61, 0x6C), (0x6C, 0x73), (0x6F, 0x6E): return true
+        // jwt, cookie, signature
+        case (0x77, 0x74), (0x69, 0x65), (0x72, 0x65): return true
+        default: return false
+        }
     }
 }
