@@ -22,7 +22,8 @@ public struct Credential: Sendable {
         let signing: Signing?
         let isPerRequest: Bool
         let isProven = Atomic(false)
-        let echoes = AtomicLazyReference<SecretSearch>()
+        // A lock, because AtomicLazyReference looks its type's metadata up at every load.
+        let echoes = Mutex<SecretSearch?>(nil)
         /// Omits the field, which would show the value.
         var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
 
@@ -112,10 +113,13 @@ public struct Credential: Sendable {
     ///
     /// Created for the first response to a request with the credential.
     package var echoes: SecretSearch {
-        if let search = facts.echoes.load() { return search }
-        let secrets = facts.signing?.secrets ?? parts
-        let search = SecretSearch(secrets, ofAtLeast: SecretSearch.shortestRemoved)
-        return facts.echoes.storeIfNil(search)
+        facts.echoes.withLock { echoes in
+            if let echoes { return echoes }
+            let secrets = facts.signing?.secrets ?? parts
+            let search = SecretSearch(secrets, ofAtLeast: SecretSearch.shortestRemoved)
+            echoes = search
+            return search
+        }
     }
 
     /// The value without its scheme, and the two parts of a Basic credential as the server decodes them.
