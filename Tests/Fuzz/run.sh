@@ -35,7 +35,8 @@ link() {
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/Core/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
-            modules=(NetproxyConfig NetproxyPresets NetproxyHTTPMessage NetproxyBytes NetproxyYAML)
+            modules=(NetproxyConfig NetproxyPresets NetproxySettings NetproxyHTTPMessage NetproxyBytes
+                NetproxyYAML)
             more=(-lyaml)
             ;;
         HTTP2*)
