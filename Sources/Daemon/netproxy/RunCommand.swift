@@ -63,7 +63,8 @@ struct RunCommand: AsyncParsableCommand {
         let shown = configuration.channels.prefix(8)
         for channel in shown {
             guard let url = entrances.url(of: channel.name) else { continue }
-            let upstream = channel.upstreams.first.map { "→ \($0)" } ?? "(sample data)"
+            let upstream =
+                channel.upstreams.first.map { "→ \($0.origin)\($0.basePath)" } ?? "(sample data)"
             StandardError.report("netproxy: \(url) \(upstream)")
         }
         let others = configuration.channels.count - shown.count

@@ -64,7 +64,9 @@ final class HTTP2Connection: TimerEntry {
 
     /// Admits more exchanges after a second even if the origin has sent no SETTINGS.
     private func limitWaitForSettings() {
-        let timer = ActionTimer { [unowned self] in
+        // Weak: a connection that is refused after the handshake ends without a word to the timers.
+        let timer = ActionTimer { [weak self] in
+            guard let self else { return }
             settingsTimer = nil
             if admission.isAwaitingSettings { settled() }
         }
@@ -355,9 +357,11 @@ final class HTTP2Connection: TimerEntry {
         case .ping: session.ping()
         }
         wire.flushSoon()
-        let timer = ActionTimer { [unowned self] in
-            if test.isRunning { wire.end(.fault(.unresponsive("no answer to a PING"))) }
+        let timer = ActionTimer { [weak self] in
+            guard let self, test.isRunning else { return }
+            wire.end(.fault(.unresponsive("no answer to a PING")))
         }
+        if let earlier = testTimer { loop.remove(earlier) }
         testTimer = timer
         loop.schedule(timer, at: loop.deadline(after: peer.options.peerSilence))
     }

@@ -9,7 +9,7 @@ import NetproxyHTTPMessage
 ///
 /// Not `Sendable`: it belongs to a pool.
 final class PoolDial: TimerEntry {
-    private unowned let pool: OriginPool
+    private let pool: OriginPool
     private let sender: ObjectIdentifier?
     private let onSlow: () -> Void
     /// Whether the attempt has given up its place.
