@@ -70,7 +70,10 @@ extension HTTP2Connection: HTTP2WireUser {
                 detail: "\(name) sent a malformed response: \(fault.reason)"
             )
         case .cut(.stream(let code)) where exchange.isRefusal(code):
-            return HTTP2Refusal.refused(refusal("refused the stream: \(code)"))
+            let error = refusal("refused the stream: \(code)")
+            // A used connection with a GOAWAY was as stale as an idle one that the origin closes.
+            return isLeaving && served > 1
+                ? HTTP2Refusal.unsent(error) : HTTP2Refusal.refused(error)
         case .cut(.stream(.http11Required)):
             return HTTP2Refusal.needsHTTP1(refusal("wants HTTP/1.1 for this request"))
         case .cut(.stream(let code)):

@@ -142,6 +142,7 @@ extension DaemonStatus.ChannelStatus {
             parts.append(advice)
         } else if let failure {
             parts.append("\(Wording.time(failure.ageS)) ago \(failure.detail)")
+            if let error = token?.lastError { parts.append(error) }
         } else if let successAgeS {
             parts.append("last success \(Wording.time(successAgeS)) ago")
         }
