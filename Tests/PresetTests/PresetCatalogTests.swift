@@ -38,7 +38,7 @@ import Testing
         let preset = try preset(name)
         #expect(!preset.sources.isEmpty)
         #expect(preset.sources.allSatisfy { $0.hasPrefix("https://") })
-        #expect(preset.checked.wholeMatch(of: /20\d\d-\d\d-\d\d/) != nil)
+        #expect(preset.checked.wholeMatch(of: /20\d\d-\d\d-\d\d|never/) != nil)
         #expect(!preset.refusal.isEmpty)
         #expect(!preset.demands.isEmpty)
         #expect(!preset.channelText.isEmpty)

@@ -61,7 +61,10 @@ extension ProviderPreset {
         } else {
             lines.append("Without a configuration: netproxy exec --with \(name) -- PROGRAM")
         }
-        return lines + ["", "Checked on \(checked) against:"] + sources.map { "    \($0)" }
+        let heading =
+            checked == "never"
+            ? "Not checked yet; the provider's documentation:" : "Checked on \(checked) against:"
+        return lines + ["", heading] + sources.map { "    \($0)" }
     }
 }
 

@@ -39,7 +39,7 @@ package struct ProviderPreset: Sendable {
     /// The header fields that the API requires of a request.
     package let demands: [(name: String, value: String)]
     package let note: String?
-    /// The day on which the facts were compared with the sources.
+    /// The day on which the facts were compared with the sources, or `never`.
     package let checked: String
     package let sources: [String]
     /// The keys of the channel, as in the file.
