@@ -20,25 +20,27 @@ public struct SystemClock: NetworkClock {
 
     /// Waits until the deadline, and a moment longer if the process or the machine stood still meanwhile.
     public func sleep(until deadline: ContinuousClock.Instant) async throws {
-        let due = max(deadline, now)
+        let start = now
         var latest = now + SystemClock.longestSleep
         while latest < deadline {
             try await ContinuousClock().sleep(until: latest, tolerance: nil)
             latest = now + SystemClock.longestSleep
         }
         try await ContinuousClock().sleep(until: deadline, tolerance: nil)
-        let pause = SystemClock.catchUp(after: due, at: now)
+        let pause = SystemClock.catchUp(after: deadline, begun: start, at: now)
         if pause > .zero { try await ContinuousClock().sleep(for: pause, tolerance: nil) }
     }
 
     /// Returns the time in which events that arrived during a standstill are processed, before a wait that
     /// ended during it counts as timed out.
     ///
-    /// Only a standstill, such as SIGSTOP or a suspended machine, delays the end of a wait by a second.
+    /// Only a standstill, such as SIGSTOP or a suspended machine, delays the end of a wait by a second. A
+    /// deadline that had passed when the wait began is no standstill.
     static func catchUp(
         after deadline: ContinuousClock.Instant,
+        begun start: ContinuousClock.Instant,
         at now: ContinuousClock.Instant
     ) -> Duration {
-        now - deadline >= .seconds(1) ? .seconds(1) : .zero
+        now - max(deadline, start) >= .seconds(1) ? .seconds(1) : .zero
     }
 }
