@@ -101,21 +101,21 @@ struct OffLoopStore: TokenStoring {
     ) async throws -> Success {
         guard !hanging.areAny else { throw TokenStoreError.unresponsive(limit) }
         typealias End = Result<Success, any Error>
-        // The first of the two ends is kept.
-        let (ends, end) = AsyncStream.makeStream(
-            of: End?.self,
-            bufferingPolicy: .bufferingOldest(1)
-        )
+        let (ends, end) = AsyncStream.makeStream(of: End?.self)
+        let outcome = FirstOutcome()
         let call = Task { [hanging] in
             let result: End
             do { result = .success(try await OffLoop.runForStore(work)) } catch {
                 result = .failure(error)
             }
-            guard case .enqueued = end.yield(result) else { return hanging.end() }
+            guard outcome.decide() else { return hanging.end() }
+            end.yield(result)
         }
         let timer = Task { [clock, hanging] in
             do { try await clock.sleep(until: clock.now + limit) } catch { return }
-            if case .enqueued = end.yield(nil) { hanging.begin() }
+            guard outcome.decide() else { return }
+            hanging.begin()
+            end.yield(nil)
         }
         let wait = Task {
             for await first in ends { return first }
@@ -130,6 +130,17 @@ struct OffLoopStore: TokenStoring {
         guard let first else { throw TokenStoreError.unresponsive(limit) }
         return try first.get()
     }
+}
+
+/// Whether a call ended or reached its limit first.
+///
+/// Both can happen at the same moment, and the number of hanging calls must not go wrong then: the store would
+/// count as unresponsive until the process ends.
+private final class FirstOutcome: Sendable {
+    private let isDecided = Atomic(false)
+
+    /// Returns `true` for the first caller.
+    func decide() -> Bool { !isDecided.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
 /// The number of calls that nobody waits for any more.

@@ -190,8 +190,9 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    /// Distrusts the other connections if this one was given up without a byte after a silence: a stuck
-    /// balancer or a stopped process still acknowledges on all of them.
+    /// Distrusts the other connections to the address if this one was given up without a byte after a silence.
+    ///
+    /// The kernel of a stuck load balancer or a stopped process still acknowledges bytes on all of them.
     private func distrustIfSilent(since started: UInt64) {
         guard exchange > 1, !hasAnswered, buffer.isEmpty, !socket.isClosed,
             loop.now &- started >= ConnectionTest.shortestSilence

@@ -49,7 +49,8 @@ final class HTTP2Connection: TimerEntry {
         wire.user = self
         socket.watchPeer(.delivery)
         wire.start()
-        if admission.isAwaitingSettings { limitWaitForSettings() }
+        // The connection may have ended already, and nothing would remove the timer.
+        if end == nil, admission.isAwaitingSettings { limitWaitForSettings() }
     }
 
     /// The number of current exchanges.
@@ -64,7 +65,6 @@ final class HTTP2Connection: TimerEntry {
 
     /// Admits more exchanges after a second even if the origin has sent no SETTINGS.
     private func limitWaitForSettings() {
-        // Weak: a connection that is refused after the handshake ends without a word to the timers.
         let timer = ActionTimer { [weak self] in
             guard let self else { return }
             settingsTimer = nil

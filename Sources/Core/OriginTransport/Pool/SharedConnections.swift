@@ -107,13 +107,14 @@ extension OriginPool {
         let attempt = PoolDial(in: self, for: context.sender) { shared.isDialing = false }
         do {
             let socket = try await dial(offering: peer.offer, &context, until: limit)
+            let speaksHTTP2 = peer.speaksHTTP2(over: socket)
+            guard speaksHTTP2 || !peer.insistsOnHTTP2 else {
+                socket.close()
+                throw peer.lacksHTTP2
+            }
             if !attempt.isSlow { shared.isDialing = false }
             attempt.succeed()
-            guard peer.speaksHTTP2(over: socket) else {
-                guard !peer.insistsOnHTTP2 else {
-                    socket.close()
-                    throw peer.lacksHTTP2
-                }
+            guard speaksHTTP2 else {
                 mayShare = false
                 let connection = adopt(socket, &context)
                 shared.allLookAgain()
