@@ -48,7 +48,8 @@ struct DemoCommand: AsyncParsableCommand {
         } catch let code as ExitCode {
             throw code
         } catch {
-            let advice = "\(error)".contains("in use") ? "; choose another with --port N" : ""
+            let advice =
+                "\(error)".hasPrefix("cannot listen on") ? "; choose another with --port N" : ""
             try StandardError.fail("\(error)\(advice)")
         }
     }

@@ -57,7 +57,7 @@ package enum FileTrust {
     {
         guard let file = status(path), file.isRegular else { return nil }
         let target = FileSystem.resolved(path) ?? path
-        // The directory of a link decides where it leads.
+        // Whoever may write to the directory of a link may replace the link.
         let above = directories(above: path) + directories(above: target).reversed()
         var seen: Set<String> = []
         for place in [target] + above where seen.insert(place).inserted {

@@ -73,8 +73,8 @@ package struct HelperProgram: Sendable {
 
     /// Describes a program, without starting it.
     ///
-    /// It inherits the environment of the daemon, so that it finds its password store or its server, except
-    /// what concerns the service manager.
+    /// It inherits the environment of the daemon, so that it finds its password store or its server. The
+    /// variables of the service manager are removed.
     package init(command: [String], environment: [String: String], input: [UInt8] = []) {
         self.command = command
         self.environment = environment.filter { !Self.serviceVariables.contains($0.key) }

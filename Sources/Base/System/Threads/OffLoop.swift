@@ -12,8 +12,7 @@ package enum OffLoop {
         try await run(on: WaitingThreads.shared, work).get()
     }
 
-    /// Runs work of a token store, on threads of their own: a store that hangs on every one of them delays no
-    /// other file.
+    /// Runs work of a token store on separate threads, so that a store that hangs delays no other file.
     ///
     /// - Throws: the error of the work.
     package static func runForStore<Success: Sendable, Failure>(

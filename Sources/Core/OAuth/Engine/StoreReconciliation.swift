@@ -11,7 +11,7 @@ import NetworkCore
 /// | another client's tokens, and the server has issued new ones to replace them | | `keepMemory` |
 /// | another client's tokens | | `foreign` |
 /// | the same as when it was last read | unsaved | `keepMemory` |
-/// | no record, where there was one: nobody has signed out | any tokens | `lost` |
+/// | no record after an earlier one, although nobody has signed out | any tokens | `lost` |
 /// | a lower revision of a session than one seen before | | `outdated` |
 /// | this client's tokens, or no record | all saved | `takeStored` |
 /// | a sign-out | unsaved | `takeStored` |

@@ -125,7 +125,7 @@ public actor OAuthManager: Authorizing {
     ///
     /// With a grant that presents refresh tokens, there must be one that is neither dead nor expired, or an
     /// access token that has not expired. Only the configured refresh token is known until the store is read,
-    /// which `start()` does. Always true with any other grant.
+    /// which `start()` does. The value is always true with any other grant.
     public nonisolated var isSignedIn: Bool { snapshot.isSignedIn(at: clock.wallNow) }
 
     // MARK: - Requests

@@ -313,7 +313,7 @@ struct TokenStoreAccess: Sendable {
         do {
             if let lock = await manager.takeKeptLock() {
                 defer { manager.release(lock) }
-                // What cannot be read cannot have changed under the lock.
+                // If the record cannot be read, it is unchanged, because this manager holds the lock.
                 do { try await read(under: lock, for: manager) } catch {}
                 return try await writeMemory(of: manager, since: check, before)
             }

@@ -7,8 +7,8 @@ package import NetworkCore
 /// here. gzip and deflate are decoded, although no request offers them: CDNs compress unasked. A limit
 /// counts decoded bytes.
 ///
-/// One redirect is followed, and only within the origin: of a GET, and with 307 or 308 also of a POST,
-/// which keeps its method and content.
+/// It follows one redirect within the origin. A redirect of a POST must have the status 307 or 308, which keep
+/// the method and the content.
 package struct DocumentReader: Sendable {
     let transport: any HTTPTransport
     let clock: any NetworkClock

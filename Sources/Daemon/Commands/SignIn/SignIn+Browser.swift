@@ -15,8 +15,8 @@ extension SignIn {
     ///
     /// - Parameters:
     ///   - opener: opens the page; without one, the user opens it.
-    ///   - pasted: lines of the user. If the browser runs on another machine, one of them is the address at
-    ///     which it ended.
+    ///   - pasted: the lines that the user enters. If the browser runs on another machine, the user pastes
+    ///     the address of its last page.
     /// - Throws: `Failure`, `CancellationError`.
     package func throughBrowser(
         _ opener: BrowserOpener? = nil,

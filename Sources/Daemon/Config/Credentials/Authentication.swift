@@ -48,14 +48,7 @@ extension CredentialSettings {
 
 /// A header field that a credential sets in addition to its own.
 package struct CompanionField: Sendable {
-    /// The treatment of a value in the log.
-    package enum Value: Sendable {
-        case shown
-        case secret
-    }
-
     package let name: String
     /// The key that makes the credential set the field.
     let key: String
-    package var value = Value.shown
 }

@@ -45,9 +45,6 @@ extension ChannelConfiguration {
     /// No client may nominate them for removal, and their values are never shown.
     package var credentialFields: [HTTPFieldName] {
         var names = headers.secrets.map(\.name)
-        for field in credentials.flatMap(\.companionFields) where field.value == .secret {
-            names.append(field.name)
-        }
         if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
             names.append(name)
         }

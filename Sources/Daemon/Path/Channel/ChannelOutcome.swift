@@ -50,13 +50,12 @@ package struct ChannelOutcome: Sendable, Hashable {
         let code = record.status?.rawValue ?? 0
         let isRefused =
             record.error == nil && record.context.sentCredential != nil
-            && (code == 401 || code == 403 || record.rpcStatus?.rawValue == 16)
+            && (code == 401 || code == 403 || record.rpcStatus == .unauthenticated)
         let hasFailed: Bool
         if let error = record.error {
             hasFailed = error.isOfTheChannel
         } else if let call = record.rpcStatus {
-            // 14 is UNAVAILABLE (gRPC status codes).
-            hasFailed = call.rawValue == 14 || isRefused
+            hasFailed = call == .unavailable || isRefused
         } else {
             hasFailed = code >= 500 || isRefused
         }

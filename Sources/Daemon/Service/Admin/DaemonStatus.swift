@@ -160,7 +160,7 @@ package struct DaemonStatus: Sendable, Codable {
         package var renewals: Int?
         /// The number of failed token requests since the start.
         package var failures: Int?
-        /// How often the excess guard has prevented a renewal since the start.
+        /// The number of renewals that the excess guard has prevented since the start.
         package var excesses: Int?
     }
 
